@@ -1,0 +1,48 @@
+# Two promises: `make demo` runs the main job, `make test` passes. Both set up .venv themselves.
+PYTHON ?= python3
+BIN := .venv/bin
+# Tests share 2 cores; more workers than that only wait for each other.
+JOBS ?= 2
+
+.PHONY: help demo test check bench format docs lock clean setup-runtime setup-test setup-bench
+
+help: ## What can be made here
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
+
+demo: setup-runtime ## Run the main job on embedded defaults; Ctrl-C ends it
+	$(BIN)/fairlead demo
+
+test: setup-test ## All tests, on SQLite and a real PostgreSQL
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
+check: setup-test ## The gate: lint, format, types, floors
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports --no-cache
+	$(BIN)/python -m pytest -q tests/architecture tests/docs
+
+bench: setup-bench ## Every figure as a ratio to a peer or a limit
+	$(BIN)/python -m bench run
+
+format: setup-test ## Let ruff set the layout
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+docs: setup-test ## Regenerate the pages that are made from code
+	$(BIN)/python -m tools.pages
+
+lock: ## Re-pin requirements/*.txt (needs uv)
+	$(PYTHON) tools/lock.py --upgrade
+
+clean: ## Remove what the above made
+	rm -rf .venv .mypy_cache .ruff_cache .pytest_cache .hypothesis .cache
+
+setup-runtime:
+	@$(PYTHON) tools/setup.py runtime
+
+setup-test:
+	@$(PYTHON) tools/setup.py test
+
+setup-bench:
+	@$(PYTHON) tools/setup.py bench

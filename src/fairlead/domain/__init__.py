@@ -1,0 +1,1 @@
+"""What delivery means: pure machines, no I/O, no clock, no randomness."""

@@ -1,0 +1,1 @@
+"""Durable machines: knows SQL and time, nothing of delivery."""

@@ -1,0 +1,1 @@
+"""Where machines are remembered: SQLite for one machine, PostgreSQL for many."""

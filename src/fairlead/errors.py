@@ -1,0 +1,69 @@
+"""Our errors, sorted by what happens next.
+
+    FairleadError
+    ├── Rejected       the asker must change something; asking again is useless
+    │   ├── NotFound       it names something that is not there
+    │   └── Unauthorised   it does not say who asks, or that one may not
+    ├── Conflict       it clashes with what is already recorded; look, then decide
+    ├── Unavailable    something outside did not answer; the same request may pass later
+    └── Corrupt        what we stored cannot be read; a person must look
+
+Every one carries a hint: the next thing to try. Exit codes and HTTP statuses are part of
+the contract (docs/reference/errors.md).
+"""
+
+from typing import ClassVar
+
+
+class FairleadError(Exception):
+    """Anything that Fairlead itself refuses or fails at."""
+
+    exit_code: ClassVar[int] = 1
+    http_status: ClassVar[int] = 500
+
+    def __init__(self, message: str, *, hint: str) -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class Rejected(FairleadError):
+    """The request is wrong as it stands."""
+
+    exit_code = 3
+    http_status = 400
+
+
+class NotFound(Rejected):
+    """The request names something that is not there."""
+
+    exit_code = 4
+    http_status = 404
+
+
+class Unauthorised(Rejected):
+    """The caller is unknown, or may not do this."""
+
+    exit_code = 5
+    http_status = 401
+
+
+class Conflict(FairleadError):
+    """The request clashes with what is recorded."""
+
+    exit_code = 6
+    http_status = 409
+
+
+class Unavailable(FairleadError):
+    """Something we depend on did not answer."""
+
+    exit_code = 7
+    http_status = 503
+
+
+class Corrupt(FairleadError):
+    """A stored row cannot be read."""
+
+    exit_code = 8
+    http_status = 500

@@ -1,0 +1,1 @@
+"""The JSON API, the live pages and the health checks."""

@@ -1,0 +1,26 @@
+"""Write requirements/*.txt: every dependency pinned with its hashes, no index named."""
+
+import subprocess
+import sys
+
+LOCKS = {
+    "runtime": ["--extra=telemetry"],
+    "test": ["--extra=telemetry", "--group=test", "--group=check"],
+    "bench": ["--extra=telemetry", "--group=test", "--group=check", "--group=bench"],
+}
+
+
+def main() -> int:
+    for name, groups in LOCKS.items():
+        print(f"locking requirements/{name}.txt", file=sys.stderr)
+        command = [
+            *("uv", "pip", "compile", "pyproject.toml", "--universal", "--generate-hashes"),
+            *("--no-emit-index-url", "--no-emit-find-links", "--python-version", "3.11"),
+            *("--no-header", "--quiet", "--output-file", f"requirements/{name}.txt"),
+        ]
+        subprocess.run([*command, *groups, *sys.argv[1:]], check=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

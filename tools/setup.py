@@ -1,0 +1,91 @@
+"""Make .venv on a machine that has only python3: locked, hashed, and said aloud.
+
+Run as `python3 tools/setup.py [runtime|test|bench]`; a stamp of the lock file makes a
+second run free. Standard library only, because nothing else is there yet.
+"""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+OLDEST_PYTHON = (3, 11)
+# Larger sets contain the smaller ones, so a richer environment is never taken down again.
+SETS = ("runtime", "test", "bench")
+
+
+def main(wanted: str) -> int:
+    if sys.version_info < OLDEST_PYTHON:
+        found = ".".join(map(str, sys.version_info[:2]))
+        return fail(f"Python {found} is too old", "install Python 3.11 or newer, or set PYTHON")
+    if any(stamp(name).exists() for name in SETS[SETS.index(wanted) :]):
+        return 0
+    say(f"setting up .venv ({wanted}); this happens once per lock file")
+    uv = find_uv()
+    if uv is None:
+        return fail("cannot make a virtual environment", "install python3-venv (or uv)")
+    lock = ROOT / "requirements" / f"{wanted}.txt"
+    say(f"installing {lock.relative_to(ROOT)}")
+    python = str(VENV / "bin" / "python")
+    sync = ["pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", str(lock)]
+    run([uv, *sync])
+    link_sources()
+    stamp(wanted).touch()
+    say("ready")
+    return 0
+
+
+def find_uv() -> str | None:
+    """The uv on PATH, or our own inside .venv; None where venv itself is missing."""
+    on_path = shutil.which("uv")
+    if on_path and not (VENV / "bin" / "python").exists():
+        run([on_path, "venv", "--quiet", "--allow-existing", "--python", sys.executable, str(VENV)])
+    if on_path:
+        return on_path
+    ours = VENV / "bin" / "uv"
+    if not ours.exists():
+        say("uv is not here: taking it from the package index into .venv")
+        made = subprocess.run([sys.executable, "-m", "venv", str(VENV)], check=False)
+        if made.returncode != 0:
+            return None
+        pip = [str(VENV / "bin" / "python"), "-m", "pip", "install", "--quiet"]
+        run([*pip, "--require-hashes", "-r", str(ROOT / "requirements" / "uv.txt")])
+    return str(ours)
+
+
+def link_sources() -> None:
+    """What an editable install does, without a build: src/ on the path, the command in bin/."""
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    site = VENV / "lib" / version / "site-packages"
+    (site / "fairlead-src.pth").write_text(f"{ROOT / 'src'}\n")
+    command = VENV / "bin" / "fairlead"
+    command.write_text(f"#!{VENV / 'bin' / 'python'}\nfrom fairlead.__main__ import main\nmain()\n")
+    command.chmod(0o755)
+
+
+def stamp(name: str) -> Path:
+    """A file named by what it vouches for: this lock, this interpreter, this folder."""
+    lock = (ROOT / "requirements" / f"{name}.txt").read_bytes()
+    seen = hashlib.sha256(lock + sys.version.encode() + os.fsencode(ROOT)).hexdigest()[:16]
+    return VENV / f".fairlead-{name}-{seen}"
+
+
+def run(command: list[str]) -> None:
+    subprocess.run(command, check=True)
+
+
+def say(text: str) -> None:
+    print(f"setup: {text}", file=sys.stderr, flush=True)
+
+
+def fail(text: str, hint: str) -> int:
+    print(f"error: {text}\nhint: {hint}", file=sys.stderr)
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "test"))
