@@ -22,6 +22,8 @@ def main(wanted: str) -> int:
     if sys.version_info < OLDEST_PYTHON:
         found = ".".join(map(str, sys.version_info[:2]))
         return fail(f"Python {found} is too old", "install Python 3.11 or newer, or set PYTHON")
+    if wanted not in SETS:
+        return fail(f"no such set of dependencies: {wanted}", f"choose one of {', '.join(SETS)}")
     if any(stamp(name).exists() for name in SETS[SETS.index(wanted) :]):
         return 0
     say(f"setting up .venv ({wanted}); this happens once per lock file")
@@ -88,4 +90,12 @@ def fail(text: str, hint: str) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1] if len(sys.argv) > 1 else "test"))
+    try:
+        code = main(sys.argv[1] if len(sys.argv) > 1 else "test")
+    except subprocess.CalledProcessError as error:
+        tool = Path(error.cmd[0]).name
+        code = fail(
+            f"{tool} stopped with code {error.returncode}",
+            "read what it said above; if the package index did not answer, run this again",
+        )
+    sys.exit(code)
