@@ -16,7 +16,7 @@ SOUND = re.compile(
     (?: (?:ruff:\s*)?noqa:\s*[A-Z]+[0-9]+(?:[,\s]\s*[A-Z]+[0-9]+)*   # the rules of ruff
       | type:\s*ignore\[[a-z, -]+\]                                  # the rules of mypy
     )
-    \s*(?:\#|-|:)+\s* (?P<reason>\w+(?:\W+\w+){2,})                    # at least three words
+    (?:\s|\#|-|:)+ \w+(?:[^\w\#]+\w+)+                                # a reason, not one word
     """,
     re.VERBOSE,
 )
@@ -55,6 +55,7 @@ def test_a_bare_exception_is_found(comment: str) -> None:
     [
         "# noqa: S603 - runs our own tool",
         "# noqa: S603, S607 - runs our own tool",
+        "# noqa: S603  our tool",
         "# noqa: BLE001  # the outbox keeps whatever went wrong",
         "# type: ignore[arg-type]  # the stubs of this library are wrong",
         "# a comment about noqa or type checks is no exception",
