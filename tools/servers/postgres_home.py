@@ -61,7 +61,7 @@ def make_home(identity: Identity | None, places: Sequence[Path] | None = None) -
     for place in tried:
         with contextlib.suppress(OSError):
             _sweep(place)
-            home = Home(Path(tempfile.mkdtemp(prefix=PREFIX, dir=place)), identity)
+            home = _furnished(Path(tempfile.mkdtemp(prefix=PREFIX, dir=place)), identity)
             socket = os.fsencode(home.socket / ".s.PGSQL.65535")
             if len(socket) <= LONGEST_SOCKET_PATH and may_write(identity, home.data):
                 return home
@@ -70,6 +70,14 @@ def make_home(identity: Identity | None, places: Sequence[Path] | None = None) -
         f"no place for PostgreSQL's data: {[*map(str, tried)]}",
         hint="set TMPDIR to a folder with a short path that all may enter",
     )
+
+
+def _furnished(folder: Path, identity: Identity | None) -> Home:
+    try:
+        return Home(folder, identity)
+    except OSError:  # a full disk, or a root that may not give folders away
+        shutil.rmtree(folder, ignore_errors=True)
+        raise
 
 
 def _sweep(place: Path) -> None:
