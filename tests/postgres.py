@@ -5,6 +5,7 @@ import uuid
 from collections.abc import Iterator
 
 import pytest
+
 from tools.servers.postgres import Databases
 from tools.servers.postgres_shared import shared_server
 

@@ -25,12 +25,12 @@ from urllib.parse import quote, urlsplit
 
 import psycopg
 from psycopg import sql
+
+from fairlead.errors import Conflict, Unavailable
 from tools.servers import launch
 from tools.servers.identity import ENVIRONMENT, run_as, unprivileged_identity
 from tools.servers.postgres_home import Home, make_home
 from tools.servers.postgres_install import installed_wheel, runnable_programs
-
-from fairlead.errors import Conflict, Unavailable
 
 READY_TIMEOUT_SECONDS = 60.0
 STOP_TIMEOUT_SECONDS = 30.0

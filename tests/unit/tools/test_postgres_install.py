@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from fairlead.errors import Unavailable
 from tools.servers import postgres_home
 from tools.servers.identity import Identity, run_as, temporary_places, unprivileged_identity
 from tools.servers.postgres_home import make_home
@@ -15,8 +17,6 @@ from tools.servers.postgres_install import (
     installed_wheel,
     runnable_programs,
 )
-
-from fairlead.errors import Unavailable
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers under another id")
 

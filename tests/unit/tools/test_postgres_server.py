@@ -14,12 +14,12 @@ from pathlib import Path
 
 import psycopg
 import pytest
+
+from fairlead.errors import Conflict, Unavailable
 from tools.servers import postgres, postgres_home
 from tools.servers.identity import unprivileged_identity
 from tools.servers.postgres import Databases, PostgresServer
 from tools.servers.postgres_install import installed_wheel
-
-from fairlead.errors import Conflict, Unavailable
 
 ROOT = Path(__file__).resolve().parents[3]
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="shows what only root could get wrong")

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import psycopg
 import pytest
+
 from tools.servers.postgres import Databases
 from tools.servers.postgres_shared import shared_server
 

@@ -1,0 +1,390 @@
+"""Many streams' decisions in one transaction, decided in memory.
+
+A batch is told what the store knows, takes submissions one by one, and collects what is to
+be written. A submission that fails leaves no mark on the others: everything it touched is
+put back. Commands that machines send to each other are taken within the same submission.
+"""
+
+import collections
+import contextlib
+import hashlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+from fairlead import errors
+from fairlead.engine import clock, codec, messages
+from fairlead.engine import machine as machines
+from fairlead.engine.store import protocol
+
+MAX_SENDS = 10_000
+"""One submission may not set off more commands than this; more is a loop between machines."""
+
+
+class Unloaded(Exception):
+    """A machine sent to a stream that the batch does not know yet."""
+
+    def __init__(self, stream: messages.StreamName) -> None:
+        super().__init__(stream)
+        self.stream = stream
+
+
+class Stale(Exception):
+    """The effect or timer this settles is not ours any more; somebody else sees to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spoken:
+    """A machine with its codec, as the engine carries it around."""
+
+    machine: machines.AnyMachine
+    codec: codec.Codec
+
+
+class Repertoire:
+    """All machines, ready to be decided by."""
+
+    def __init__(self, known: machines.Machines) -> None:
+        self.machines = known
+        self._by_name = {each.name: Spoken(each, codec.Codec(each)) for each in known}
+
+    def of(self, stream: str) -> Spoken:
+        name = stream.partition("/")[0]
+        return self._by_name.get(name) or self._refuse(name)
+
+    def ordered(self) -> list[str]:
+        return [name for name, each in self._by_name.items() if each.machine.effects_in_order]
+
+    def _refuse(self, name: str) -> Spoken:
+        self.machines.named(name)
+        raise AssertionError(name)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """An effect fresh from a decision, still as the object the machine made."""
+
+    hold: messages.Hold
+    stream: messages.StreamName
+    effect: object
+    attempts: int = 0
+
+
+@dataclass(slots=True)
+class _Head:
+    """Where a stream stands within this batch."""
+
+    name: messages.StreamName
+    spoken: Spoken
+    id: int
+    seen: int
+    version: int
+    state: Any
+    ended: bool
+    pending: int
+    touched: bool = False
+
+    def copy(self) -> "_Head":
+        return _Head(
+            self.name, self.spoken, self.id, self.seen, self.version, self.state, self.ended,
+            self.pending, self.touched,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Identity:
+    """Who decides: the worker's fence where it also performs effects, and the time."""
+
+    now: datetime
+    fence: int | None = None
+
+
+_TimerName = tuple[int, str]
+
+
+@dataclass(slots=True)
+class _Marks:
+    """How things were before a submission, to put them back if it fails."""
+
+    lengths: tuple[int, ...] = ()
+    heads: dict[str, _Head] = field(default_factory=dict)
+    timers: dict[_TimerName, protocol.NewTimer | None] | None = None
+
+
+class Batch:
+    """Submissions taken together."""
+
+    def __init__(
+        self,
+        repertoire: Repertoire,
+        identity: Identity,
+        loaded: protocol.Loaded,
+        number: Callable[[int], Sequence[int]],
+    ) -> None:
+        self._repertoire = repertoire
+        self._identity = identity
+        self._number = number
+        self._held = loaded.held
+        self._commands = {row.id: row for row in loaded.commands}
+        self._heads: dict[str, _Head] = {}
+        self._broken: dict[str, errors.FairleadError] = {}
+        self._marks = _Marks()
+        self._settled: set[messages.Hold | messages.TimerKey] = set()
+        self._timers: dict[_TimerName, protocol.NewTimer | None] = {}
+        self.writes = protocol.Writes(clock.to_millis(identity.now))
+        self.fresh: list[Asked] = []
+
+    def know(self, asked_for: Iterable[str], rows: Sequence[protocol.StreamRow]) -> None:
+        """Take in streams from the store; those it does not have are new."""
+        for row in rows:
+            with self._isolated(row.name):
+                self._heads[row.name] = self._old(row)
+        new = [name for name in asked_for if name not in self._heads | self._broken]
+        for name, number in zip(new, self._number(len(new)) if new else (), strict=True):
+            with self._isolated(name):
+                self._heads[name] = self._new(messages.StreamName(name), number)
+
+    def take(self, submission: messages.Submission) -> messages.Receipt:
+        """Decide one submission; any failure leaves the batch as it was."""
+        self._marks = _Marks(self._lengths())
+        try:
+            return self._take(submission)
+        except BaseException:
+            self._undo()
+            raise
+
+    def settle(self, key: messages.Hold) -> None:
+        """An effect that needs no answer is done."""
+        self._marks = _Marks(self._lengths())
+        self._claim(key)
+        self.writes.settled.append(key)
+
+    def finish(self) -> protocol.Writes:
+        """The writes of the whole batch, each touched stream once."""
+        for head in self._heads.values():
+            if head.touched:
+                self._write_head(head)
+        for (stream, name), timer in self._timers.items():
+            if timer is None:
+                self.writes.cancelled.append((stream, name))
+            else:
+                self.writes.timers.append(timer)
+        return self.writes
+
+    def _take(self, submission: messages.Submission) -> messages.Receipt:
+        head = self._head(submission.stream)
+        digest = ""
+        if submission.settles is None:
+            digest = digest_of(head.spoken, submission)
+            known = self._commands.get(submission.id)
+            if known is not None:
+                return _answer_again(submission, known, digest)
+        else:
+            self._settle(submission.settles, head)
+        receipt = self._run(head, submission)
+        if submission.settles is None and receipt.events:
+            self._remember(submission, head, digest, receipt)
+        return receipt
+
+    def _run(self, head: _Head, submission: messages.Submission) -> messages.Receipt:
+        """The command itself, then whatever machines send each other because of it."""
+        first = head.version + 1
+        queue = collections.deque([(head, submission.command)])
+        last, taken = head.version, 0
+        while queue:
+            target, command = queue.popleft()
+            sends = self._decide(target, command, submission.id)
+            if taken == 0:
+                last = target.version
+            taken += 1
+            if taken + len(queue) + len(sends) > MAX_SENDS:
+                raise errors.Rejected(
+                    f"more than {MAX_SENDS} commands from one: {submission.id}",
+                    hint="two machines send to each other without end",
+                )
+            queue.extend((self._head(send.stream), send.command) for send in sends)
+        return messages.Receipt(submission.stream, first, last)
+
+    def _decide(self, head: _Head, command: object, cause: str) -> tuple[messages.Send, ...]:
+        spoken = head.spoken
+        spoken.codec.commands.check(command)
+        decision = spoken.machine.decide(head.state, command, self._identity.now)
+        if not decision:
+            return ()
+        if not decision.events:
+            raise errors.Rejected(
+                f"machine {spoken.machine.name} acts without an event: {type(command).__name__}",
+                hint="every effect, send and timer needs an event that says why",
+            )
+        self._save(head)
+        self._evolve(head, decision.events, cause)
+        self._ask(head, decision.effects)
+        self._set_timers(head, decision.timers)
+        return decision.sends
+
+    def _evolve(self, head: _Head, events: Sequence[object], cause: str) -> None:
+        encode = head.spoken.codec.events.encode
+        evolve = head.spoken.machine.evolve
+        for event in events:
+            head.version += 1
+            head.state = evolve(head.state, event)
+            row = encode(event)
+            self.writes.events.append(
+                protocol.NewEvent(head.id, head.version, row.type, row.version, row.data, cause)
+            )
+        head.touched = True
+
+    def _ask(self, head: _Head, effects: Sequence[object]) -> None:
+        in_order = head.spoken.machine.effects_in_order
+        for n, effect in enumerate(effects):
+            row = head.spoken.codec.effects.encode(effect)
+            # In an ordered lane only the first may start; the rest wait to be claimed.
+            owner = None if in_order and head.pending else self._identity.fence
+            head.pending += 1
+            self.writes.effects.append(
+                protocol.NewEffect(
+                    head.id, head.version, n, row.type, row.version, row.data, in_order, owner
+                )
+            )
+            if owner is not None:
+                hold = messages.Hold(head.id, head.version, n, owner)
+                self.fresh.append(Asked(hold, head.name, effect))
+
+    def _set_timers(
+        self, head: _Head, timers: Sequence[messages.SetTimer | messages.CancelTimer]
+    ) -> None:
+        if timers and self._marks.timers is None:
+            self._marks.timers = dict(self._timers)
+        for timer in timers:
+            # One batch may set and cancel the same timer several times: the last word counts.
+            if isinstance(timer, messages.CancelTimer):
+                self._timers[head.id, timer.name] = None
+                continue
+            row = head.spoken.codec.commands.encode(timer.command)
+            due = clock.to_millis(timer.due)
+            self._timers[head.id, timer.name] = protocol.NewTimer(
+                head.id, timer.name, head.version, due, row.type, row.version, row.data
+            )
+
+    def _settle(self, key: messages.Hold | messages.TimerKey, head: _Head) -> None:
+        self._claim(key)
+        if isinstance(key, messages.Hold):
+            self._save(head)
+            head.pending = max(0, head.pending - 1)
+            self.writes.settled.append(key)
+        else:
+            self.writes.fired.append(key)
+
+    def _claim(self, key: messages.Hold | messages.TimerKey) -> None:
+        if key in self._settled or (self._held is not None and key not in self._held):
+            raise Stale
+        self._settled.add(key)
+
+    def _remember(
+        self,
+        submission: messages.Submission,
+        head: _Head,
+        digest: str,
+        receipt: messages.Receipt,
+    ) -> None:
+        row = protocol.CommandRow(submission.id, digest, receipt.first, receipt.last)
+        self._commands[submission.id] = row
+        self.writes.commands.append(
+            protocol.NewCommand(submission.id, head.id, digest, receipt.first, receipt.last)
+        )
+
+    def _head(self, stream: messages.StreamName) -> _Head:
+        head = self._heads.get(stream)
+        if head is None:
+            raise self._broken.get(stream) or Unloaded(stream)
+        return head
+
+    @contextlib.contextmanager
+    def _isolated(self, name: str) -> Iterator[None]:
+        """A stream that cannot be read fails for those who ask for it, not for the batch."""
+        try:
+            yield
+        except errors.FairleadError as error:
+            self._broken[name] = error
+
+    def _old(self, row: protocol.StreamRow) -> _Head:
+        spoken = self._repertoire.of(row.name)
+        encoded = codec.Encoded(row.state_type, row.state_version, row.state)
+        return _Head(
+            messages.StreamName(row.name), spoken, row.id, row.version, row.version,
+            spoken.codec.states.decode(encoded), bool(row.ended), row.pending,
+        )  # fmt: skip
+
+    def _new(self, name: messages.StreamName, number: int) -> _Head:
+        spoken = self._repertoire.of(name)
+        return _Head(name, spoken, number, 0, 0, spoken.machine.initial, ended=False, pending=0)
+
+    def _write_head(self, head: _Head) -> None:
+        spoken = head.spoken
+        row = spoken.codec.states.encode(head.state)
+        ended = spoken.machine.ended(head.state)
+        ended_at = self.writes.now if ended else None
+        if ended and not head.ended:
+            self.writes.ended.append(head.id)
+        if head.seen == 0:
+            self.writes.streams.append(
+                protocol.NewStream(
+                    head.id,
+                    head.name,
+                    spoken.machine.name,
+                    head.version,
+                    row.type,
+                    row.version,
+                    row.data,
+                    ended_at,
+                )
+            )
+        else:
+            self.writes.states.append(
+                protocol.NewState(
+                    head.id, head.seen, head.version, row.type, row.version, row.data, ended_at
+                )
+            )
+
+    def _save(self, head: _Head) -> None:
+        if head.name not in self._marks.heads:
+            self._marks.heads[head.name] = head.copy()
+
+    def _lengths(self) -> tuple[int, ...]:
+        writes = self.writes
+        return (
+            len(writes.events), len(writes.commands), len(writes.effects), len(writes.settled),
+            len(writes.fired), len(self.fresh),
+        )  # fmt: skip
+
+    def _undo(self) -> None:
+        writes, marks = self.writes, self._marks
+        lists: tuple[list[Any], ...] = (
+            writes.events, writes.commands, writes.effects, writes.settled, writes.fired,
+            self.fresh,
+        )  # fmt: skip
+        for each, length in zip(lists, marks.lengths, strict=True):
+            del each[length:]
+        self._heads.update(marks.heads)
+        if marks.timers is not None:
+            self._timers = marks.timers
+        self._settled = {*writes.settled, *writes.fired}
+
+
+def digest_of(spoken: Spoken, submission: messages.Submission) -> str:
+    """What a command says, so that the same id with other words is noticed."""
+    row = spoken.codec.commands.encode(submission.command)
+    text = f"{submission.stream}\n{row.type}\n{row.version}\n{row.data}"
+    return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
+
+
+def _answer_again(
+    submission: messages.Submission, known: protocol.CommandRow, digest: str
+) -> messages.Receipt:
+    if known.digest != digest:
+        raise errors.Conflict(
+            f"command id was used for another command: {submission.id}",
+            hint="send a new command under a new id",
+        )
+    return messages.Receipt(submission.stream, known.first, known.last, duplicate=True)

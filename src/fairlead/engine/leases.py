@@ -1,0 +1,153 @@
+"""Who is at work: a lease per worker, renewed in time, with a fence that never comes again.
+
+An effect is held under its worker's fence. While the lease is renewed, the hold stands;
+once it lapses, any other worker frees what it held. A worker that finds its own lease
+lapsed drops what it was doing and starts over under a new fence, so an answer of its old
+life can no longer settle anything that was taken over.
+"""
+
+import asyncio
+import functools
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import structlog
+
+from fairlead import errors
+from fairlead.engine import clock, runner
+from fairlead.engine.store import protocol
+
+# A lapsed worker may still be in the middle of a commit; its row stays to be freed again.
+_REMEMBERED = timedelta(hours=1)
+_log = structlog.get_logger(__name__)
+
+
+class Keeper:
+    """Keeps one worker's lease and buries others'."""
+
+    def __init__(
+        self, name: str, runner_: runner.Runner, wall: clock.Clock, duration: timedelta
+    ) -> None:
+        self._name = name
+        self._runner = runner_
+        self._clock = wall
+        self._duration = duration
+        self._until: datetime | None = None
+        self._fence: int | None = None
+        self._old: set[int] = set()
+        """Fences of before a broken connection, kept until nothing runs under them."""
+
+        self._wake = asyncio.Event()
+        self.lost: Callable[[int], None] = lambda _: None
+        self.freed: Callable[[], None] = lambda: None
+        self.in_use: Callable[[int], bool] = lambda _: False
+
+    def fence(self) -> int | None:
+        """The fence to hold new effects under; None while the lease is not certain."""
+        if self._until is None or self._clock.now() >= self._until:
+            return None
+        return self._fence
+
+    async def start(self) -> None:
+        await self._register()
+
+    async def run(self) -> None:
+        while True:
+            await self._clock.wait(self._wake, self._clock.now() + self._duration / 3)
+            self._wake.clear()
+            try:
+                await self._tend()
+            except errors.Unavailable as error:
+                _log.warning("lease_not_renewed", worker=self._name, error=error.message)
+                # Try again soon: a second of silence must not cost the lease.
+                self._clock_retry()
+
+    async def stop(self) -> None:
+        """Give back what is held, so that others need not wait for the lease to lapse."""
+        fences = {*self._old, *([self._fence] if self._fence is not None else [])}
+        self._until = None
+        for fence in fences:
+            await self._runner.errand(functools.partial(_end, fence=fence))
+
+    def rotate(self) -> None:
+        """After a commit of unknown fate: new work under a new fence, the old runs out.
+
+        Effects that such a commit wrote are held under the old fence but known to nobody;
+        they come free when the old fence is ended.
+        """
+        if self._fence is not None:
+            self._old.add(self._fence)
+            self._fence = None
+        self._wake.set()
+
+    async def _tend(self) -> None:
+        if self._fence is None:
+            await self._register()
+        for fence in [self._fence, *self._old]:
+            if fence is not None:
+                await self._renew(fence)
+        for fence in [each for each in self._old if not self.in_use(each)]:
+            await self._runner.errand(functools.partial(_end, fence=fence))
+            self._old.discard(fence)
+        now = self._clock.now()
+        if await self._runner.errand(lambda session: _bury(session, now)):
+            self.freed()
+
+    async def _renew(self, fence: int) -> None:
+        now = self._clock.now()
+        until = now + self._duration
+        kept = await self._runner.errand(
+            lambda session: session.rows(
+                "renew_worker",
+                fence=fence,
+                now=clock.to_millis(now),
+                until=clock.to_millis(until),
+            )
+        )
+        if kept and fence == self._fence:
+            self._until = until
+        if not kept:
+            _log.error("lease_lost", worker=self._name, fence=fence)
+            self._old.discard(fence)
+            self.lost(fence)
+            if fence == self._fence:
+                await self._register()
+
+    async def _register(self) -> None:
+        until = self._clock.now() + self._duration
+        rows = await self._runner.errand(
+            lambda session: session.rows(
+                "register_worker", name=self._name, until=clock.to_millis(until)
+            )
+        )
+        self._fence, self._until = rows[0][0], until
+        _log.info("lease_taken", worker=self._name, fence=self._fence)
+
+    def _clock_retry(self) -> None:
+        asyncio.get_running_loop().call_later(1.0, self._wake.set)
+
+
+def _end(session: protocol.Session, fence: int) -> None:
+    session.script(
+        [
+            ("release_effects", {"fence": fence}),
+            ("release_timers", {"fence": fence}),
+            ("end_worker", {"fence": fence}),
+        ]
+    )
+
+
+def _bury(session: protocol.Session, now: datetime) -> int:
+    """Free what lapsed workers held; how many rows came free."""
+    at = clock.to_millis(now)
+    if not session.rows("lapsed_workers", now=at):
+        return 0
+    before = clock.to_millis(now - _REMEMBERED)
+    effects, timers, _ = session.script(
+        [
+            ("free_effects", {"now": at}),
+            ("free_timers", {"now": at}),
+            ("forget_workers", {"before": before}),
+        ]
+    )
+    return effects + timers

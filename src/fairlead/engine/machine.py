@@ -1,0 +1,84 @@
+"""The contract of a durable machine: pure functions and the words they speak.
+
+The engine gives a machine memory; the machine gives the engine decisions. Both functions
+must be total and deterministic: the same state and command always give the same decision,
+because a batch that lost a race is decided again.
+"""
+
+import types
+import typing
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+from fairlead import errors
+from fairlead.engine import messages
+
+State = TypeVar("State")
+Command = TypeVar("Command")
+Event = TypeVar("Event")
+
+Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class Vocabulary:
+    """The types a machine writes down: each a class or a union of classes."""
+
+    states: Any
+    commands: Any
+    events: Any
+    effects: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Machine(Generic[State, Command, Event]):
+    """One kind of stream: how it starts, decides, remembers and ends."""
+
+    name: str
+    initial: State
+    decide: Callable[[State, Command, datetime], messages.Decision]
+    evolve: Callable[[State, Event], State]
+    vocabulary: Vocabulary
+    ended: Callable[[State], bool] = lambda _: False
+    effects_in_order: bool = False
+    """Ask for one effect at a time per stream, in the order they were decided."""
+
+    versions: Mapping[type, int] = field(default_factory=dict)
+    """The current shape of a type, counted from 1; absent means 1."""
+
+    upcasters: Mapping[tuple[str, int], Upcaster] = field(default_factory=dict)
+    """From (type name, old version) to the next version's shape."""
+
+
+AnyMachine = Machine[Any, Any, Any]
+
+
+class Machines:
+    """The machines one engine runs, by name."""
+
+    def __init__(self, machines: Iterable[AnyMachine]) -> None:
+        self._by_name = {machine.name: machine for machine in machines}
+
+    def __iter__(self) -> typing.Iterator[AnyMachine]:
+        return iter(self._by_name.values())
+
+    def named(self, name: str) -> AnyMachine:
+        machine = self._by_name.get(name)
+        if machine is None:
+            known = ", ".join(sorted(self._by_name)) or "none"
+            raise errors.NotFound(f"no such machine: {name}", hint=f"known machines: {known}")
+        return machine
+
+    def of(self, stream: str) -> AnyMachine:
+        return self.named(stream.partition("/")[0])
+
+
+def members(union: Any) -> tuple[type, ...]:
+    """The classes of a union, of one class alone, or of none."""
+    if union is None:
+        return ()
+    if typing.get_origin(union) in (typing.Union, types.UnionType):
+        return typing.get_args(union)
+    return (union,)

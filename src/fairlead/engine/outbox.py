@@ -1,0 +1,259 @@
+"""From decided effects to the world and back, at least once.
+
+Fresh effects come straight from the runner, already held under this worker's fence; what
+others left is claimed when it is due. A handler's answer goes back as a command, in the
+same commit that takes the effect out of the outbox. A failure waits longer each time; after
+the last attempt the effect lies dead until a person retries or discards it.
+"""
+
+import asyncio
+import functools
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+import structlog
+
+from fairlead import errors
+from fairlead.engine import batch, clock, codec, messages, runner
+from fairlead.engine.store import protocol
+
+MAX_ERROR = 2000
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """What a handler may know besides the effect itself."""
+
+    stream: messages.StreamName
+    idempotency_key: str
+    """The same on every attempt and never used twice: hand it to the outside."""
+
+    attempt: int
+
+
+@dataclass(frozen=True, slots=True)
+class Handler:
+    """How one type of effect is performed, and how patiently."""
+
+    perform: Callable[[Any, Context], Awaitable[object | None]]
+    """Returns the command that answers, or None where none is needed."""
+
+    timeout: timedelta = timedelta(seconds=30)
+    attempts: int = 12
+    first_delay: timedelta = timedelta(milliseconds=500)
+    longest_delay: timedelta = timedelta(minutes=5)
+
+
+Handlers = Mapping[type, Handler]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much one worker takes on."""
+
+    in_flight: int = 1024
+    poll: timedelta = timedelta(seconds=1)
+
+
+class Outbox:
+    """Performs effects for one worker."""
+
+    def __init__(
+        self,
+        runner_: runner.Runner,
+        repertoire: batch.Repertoire,
+        handlers: Handlers,
+        wall: clock.Clock,
+        limits: Limits,
+    ) -> None:
+        self._runner = runner_
+        self._repertoire = repertoire
+        self._handlers = handlers
+        self._clock = wall
+        self._limits = limits
+        self._running: dict[messages.Hold, asyncio.Task[None] | None] = {}
+        self._wake = asyncio.Event()
+        self.fence: Callable[[], int | None] = lambda: None
+        self.store_id = ""
+
+    @property
+    def in_flight(self) -> int:
+        return len(self._running)
+
+    def has_room(self) -> bool:
+        return len(self._running) < self._limits.in_flight
+
+    def uses(self, fence: int) -> bool:
+        return any(hold.fence == fence for hold in self._running)
+
+    def nudge(self) -> None:
+        """There may be something to claim."""
+        self._wake.set()
+
+    def accept(self, asked: batch.Asked) -> None:
+        """Start an effect that this worker holds."""
+        task = asyncio.get_running_loop().create_task(self._perform(asked))
+        self._running[asked.hold] = task
+
+    def abandon(self, fence: int) -> None:
+        """The lease is gone: others may do this work now, so stop doing it."""
+        for hold in [hold for hold in self._running if hold.fence == fence]:
+            task = self._running.pop(hold)
+            if task is not None:
+                task.cancel()
+
+    async def run(self) -> None:
+        """Claim what is due and unheld, until cancelled."""
+        try:
+            while True:
+                self._wake.clear()
+                until = await self._claim()
+                await self._clock.wait(self._wake, until)
+        finally:
+            for task in self._running.values():
+                if task is not None:
+                    task.cancel()
+
+    async def _claim(self) -> datetime:
+        """Take what is due; when to look again."""
+        now = self._clock.now()
+        room = self._limits.in_flight - len(self._running)
+        fence = self.fence()
+        if room <= 0 or fence is None:
+            return now + self._limits.poll
+        try:
+            rows, due = await self._runner.errand(lambda s: _claim_due(s, fence, now, room))
+        except errors.Unavailable:
+            return now + self._limits.poll
+        for row in rows:
+            self._start_claimed(row, fence)
+        if len(rows) == room:
+            self._wake.set()
+        later = now + self._limits.poll
+        return later if due is None else min(later, max(clock.from_millis(due), now))
+
+    def _start_claimed(self, row: tuple[Any, ...], fence: int) -> None:
+        stream, seq, n, type_, version, data, attempts, name = row
+        hold = messages.Hold(stream, seq, n, fence)
+        if hold in self._running:
+            return
+        try:
+            lexicon = self._repertoire.of(name).codec.effects
+            effect = lexicon.decode(codec.Encoded(type_, version, data))
+        except errors.FairleadError as error:
+            self._postpone(batch.Asked(hold, name, None, attempts), error, last=True)
+            return
+        self.accept(batch.Asked(hold, name, effect, attempts))
+
+    async def _perform(self, asked: batch.Asked) -> None:
+        handler = self._handlers.get(type(asked.effect), _NOBODY)
+        try:
+            async with asyncio.timeout(handler.timeout.total_seconds()):
+                answer = await handler.perform(asked.effect, self._context(asked))
+        except Exception as error:  # noqa: BLE001 - whatever the outside did, it is retried
+            last = asked.attempts + 1 >= handler.attempts or isinstance(error, errors.Rejected)
+            self._postpone(asked, error, last=last)
+        else:
+            self._answer(asked, answer)
+
+    def _context(self, asked: batch.Asked) -> Context:
+        hold = asked.hold
+        key = f"{self.store_id}-{hold.stream}-{hold.seq}-{hold.n}"
+        return Context(asked.stream, key, asked.attempts + 1)
+
+    def _answer(self, asked: batch.Asked, answer: object | None) -> None:
+        # From here on the task is over; the hold stays until the answer is committed.
+        self._running[asked.hold] = None
+        hold = asked.hold
+        work: runner.Work = hold
+        if answer is not None:
+            cause = messages.CommandId(f"effect {hold.stream}.{hold.seq}.{hold.n}")
+            work = messages.Submission(asked.stream, answer, cause, hold)
+        self._post(asked, work)
+
+    def _post(self, asked: batch.Asked, work: runner.Work) -> None:
+        self._runner.post(runner.Item(work, functools.partial(self._settled, asked, work)))
+
+    def _settled(self, asked: batch.Asked, work: runner.Work, outcome: runner.Outcome) -> None:
+        if asked.hold not in self._running:
+            return
+        match outcome:
+            case None | messages.Receipt() | batch.Stale():
+                self._release(asked)
+            case errors.Unavailable():
+                # The outside has done its part: keep the answer and hand it in again.
+                loop = asyncio.get_running_loop()
+                loop.call_later(random.uniform(0.1, 0.5), self._post, asked, work)  # noqa: S311 - jitter, no secret
+            case Exception() as error if isinstance(work, messages.Submission):
+                self._postpone(asked, error, last=isinstance(error, errors.Rejected))
+            case Exception() as error:
+                _log.error("outbox_not_written", stream=asked.stream, error=str(error))
+                self._release(asked)
+
+    def _postpone(self, asked: batch.Asked, error: Exception, *, last: bool) -> None:
+        self._running[asked.hold] = None
+        now = self._clock.now()
+        text = _describe(error)
+        _log.warning(
+            "effect_failed",
+            stream=asked.stream,
+            effect=type(asked.effect).__name__,
+            attempt=asked.attempts + 1,
+            dead=last,
+            error=text,
+        )
+        due = now + self._delay(asked)
+        hold = asked.hold
+        dead_at = clock.to_millis(now) if last else None
+        self._post(
+            asked,
+            protocol.Postponement(
+                hold.stream, hold.seq, hold.n, hold.fence, clock.to_millis(due), dead_at, text
+            ),
+        )
+
+    def _delay(self, asked: batch.Asked) -> timedelta:
+        """Twice as long each time, and never in step with others."""
+        handler = self._handlers.get(type(asked.effect), _NOBODY)
+        doubled: timedelta = handler.first_delay * 2 ** min(asked.attempts, 20)
+        return min(doubled, handler.longest_delay) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, no secret
+
+    def _release(self, asked: batch.Asked) -> None:
+        was_full = not self.has_room()
+        self._running.pop(asked.hold, None)
+        if was_full or self._repertoire.of(asked.stream).machine.effects_in_order:
+            self.nudge()
+
+
+async def _refuse(effect: object, _: Context) -> None:
+    raise errors.Rejected(
+        f"nothing here performs this effect: {type(effect).__name__}",
+        hint="start a worker that has its adapter configured",
+    )
+
+
+_NOBODY = Handler(_refuse)
+
+
+def _claim_due(
+    session: protocol.Session, fence: int, now: datetime, room: int
+) -> tuple[list[tuple[Any, ...]], int | None]:
+    at = clock.to_millis(now)
+    ((due,),) = session.rows("next_effect")
+    if due is None or due > at:
+        return [], due
+    rows = session.rows("claim_effects", fence=fence, now=at, limit=min(room, runner.MAX_BATCH))
+    ((due,),) = session.rows("next_effect")
+    return rows, due
+
+
+def _describe(error: Exception) -> str:
+    """An error as a row keeps it: its kind and words, no more than fits."""
+    if isinstance(error, TimeoutError):
+        return "timed out"
+    text = f"{type(error).__name__}: {error}".replace("\x00", "")
+    return text[:MAX_ERROR]

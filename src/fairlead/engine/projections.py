@@ -1,0 +1,159 @@
+"""Events folded into rows that views can read; built again from zero whenever they change.
+
+A projection is a pure fold. Its rows and its bookmark move in one commit, and the bookmark
+moves only from where it was read, so two projectors never count an event twice.
+"""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, Protocol
+
+import msgspec
+import structlog
+
+from fairlead import errors
+from fairlead.engine import clock, library, runner
+from fairlead.engine.store import protocol
+
+_CHUNK = 500
+_log = structlog.get_logger(__name__)
+
+Row = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Projection:
+    """One table of a view: which row an event belongs to, and what it makes of it."""
+
+    name: str
+    version: int
+    """Raise it when the fold changes: the rows are then built again from the first event."""
+
+    key: Callable[[library.EventView], str | None]
+    fold: Callable[[Row | None, library.EventView], Row | None]
+
+
+class Read(Protocol):
+    """Runs a function on a reading session, off the event loop."""
+
+    def __call__(self, function: Callable[[protocol.Session], Any], /) -> Awaitable[Any]: ...
+
+
+class Projector:
+    """Keeps projections up to date."""
+
+    def __init__(
+        self,
+        projections: Sequence[Projection],
+        runner_: runner.Runner,
+        read: Read,
+        wall: clock.Clock,
+        poll: timedelta,
+    ) -> None:
+        self._projections = projections
+        self._runner = runner_
+        self._read = read
+        self._clock = wall
+        self._poll = poll
+        self._wake = asyncio.Event()
+
+    def nudge(self) -> None:
+        self._wake.set()
+
+    async def run(self) -> None:
+        while True:
+            self._wake.clear()
+            try:
+                await self.catch_up()
+            except errors.FairleadError as error:
+                _log.warning("projection_waits", error=error.message)
+            await self._clock.wait(self._wake, self._clock.now() + self._poll)
+
+    async def catch_up(self) -> None:
+        """Read every projection to the end of the feed."""
+        for projection in self._projections:
+            while await self._advance(projection):
+                pass
+
+    async def rebuild(self, name: str) -> None:
+        """Forget the rows and read from the first event."""
+        for projection in self._projections:
+            if projection.name == name:
+                await self._restart(projection)
+        await self.catch_up()
+
+    async def _advance(self, projection: Projection) -> bool:
+        rows = await self._read(lambda s: s.rows("get_projection", name=projection.name))
+        if not rows or rows[0][0] != projection.version:
+            await self._restart(projection)
+            return True
+        seen = library.Place(rows[0][1], rows[0][2])
+        events = await self._read(lambda s: library.feed(s, seen, _CHUNK))
+        if not events:
+            return False
+        changes = await self._fold(projection, events)
+        steps = _steps(projection, changes, seen, events[-1].place)
+        await self._runner.errand(lambda session: _move(session, steps))
+        return len(events) == _CHUNK
+
+    async def _fold(
+        self, projection: Projection, events: Sequence[library.EventView]
+    ) -> dict[str, Row | None]:
+        keyed = [(key, event) for event in events if (key := projection.key(event)) is not None]
+        keys = sorted({key for key, _ in keyed})
+        found = await self._read(lambda s: s.rows("get_projected", name=projection.name, keys=keys))
+        rows: dict[str, Row | None] = {key: msgspec.json.decode(data) for key, data in found}
+        for key, event in keyed:
+            rows[key] = projection.fold(rows.get(key), event)
+        return rows
+
+    async def _restart(self, projection: Projection) -> None:
+        values = {"name": projection.name, "version": projection.version}
+        await self._runner.errand(
+            lambda session: session.script(
+                [
+                    ("clear_projected", {"name": projection.name}),
+                    ("start_projection", values),
+                ]
+            )
+        )
+
+
+def rows(
+    session: protocol.Session, name: str, after: str = "", limit: int = 100
+) -> list[tuple[str, Row]]:
+    """A projection's rows, in order of their keys."""
+    found = session.rows("list_projected", name=name, after=after, limit=limit)
+    return [(key, msgspec.json.decode(data)) for key, data in found]
+
+
+def _steps(
+    projection: Projection,
+    changes: dict[str, Row | None],
+    seen: library.Place,
+    now: library.Place,
+) -> list[tuple[str, dict[str, Any]]]:
+    kept = [(key, msgspec.json.encode(row).decode()) for key, row in changes.items() if row]
+    gone = [key for key, row in changes.items() if not row]
+    return [
+        # First, so that whoever comes second finds the bookmark moved and stops here.
+        (
+            "advance_projection",
+            {
+                "name": projection.name,
+                "version": projection.version,
+                "tx": now.tx,
+                "position": now.position,
+                "seen_tx": seen.tx,
+                "seen_position": seen.position,
+            },
+        ),
+        ("put_projected", {"name": projection.name, "rows": msgspec.json.encode(kept).decode()}),
+        ("drop_projected", {"name": projection.name, "keys": gone}),
+    ]
+
+
+def _move(session: protocol.Session, steps: list[tuple[str, dict[str, Any]]]) -> None:
+    session.script(steps, first_must_hit=True)
