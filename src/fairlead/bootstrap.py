@@ -56,6 +56,7 @@ def engine(
         lease=timedelta(seconds=chosen.engine.lease_seconds),
         poll=timedelta(seconds=chosen.engine.poll_seconds),
         in_flight=chosen.engine.in_flight,
+        drain=timedelta(seconds=chosen.engine.drain_seconds),
     )
     parts = service.Parts(
         store=kept or store(chosen.store, players),

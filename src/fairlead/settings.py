@@ -60,6 +60,9 @@ class EngineSettings:
     poll_seconds: float = _setting(
         1.0, "How often a worker looks for what others left, besides being told."
     )
+    drain_seconds: float = _setting(
+        10.0, "How long a stopping worker lets effects finish that are being performed."
+    )
     in_flight: int = _setting(1024, "Effects that one worker performs at the same time.")
 
 

@@ -1,15 +1,20 @@
 """Who is at work: a lease per worker, renewed in time, with a fence that never comes again.
 
 An effect is held under its worker's fence. While the lease is renewed, the hold stands;
-once it lapses, any other worker frees what it held. A worker that finds its own lease
+once it lapses, any other worker frees what it held. A neighbour on the same machine need
+not wait: it sees that the process is gone. A worker that finds its own lease
 lapsed drops what it was doing and starts over under a new fence, so an answer of its old
 life can no longer settle anything that was taken over.
 """
 
 import asyncio
 import functools
+import os
+import socket
+import uuid
 from collections.abc import Callable
 from datetime import datetime, timedelta
+from pathlib import Path
 
 import structlog
 
@@ -50,6 +55,7 @@ class Keeper:
 
     async def start(self) -> None:
         await self._register()
+        await self._free_the_dead()
 
     async def run(self) -> None:
         while True:
@@ -89,8 +95,11 @@ class Keeper:
         for fence in [each for each in self._old if not self.in_use(each)]:
             await self._runner.errand(functools.partial(_end, fence=fence))
             self._old.discard(fence)
+        await self._free_the_dead()
+
+    async def _free_the_dead(self) -> None:
         now = self._clock.now()
-        if await self._runner.errand(lambda session: _bury(session, now)):
+        if await self._runner.errand(functools.partial(_bury, name=self._name, now=now)):
             self.freed()
 
     async def _renew(self, fence: int) -> None:
@@ -137,9 +146,28 @@ def _end(session: protocol.Session, fence: int) -> None:
     )
 
 
-def _bury(session: protocol.Session, now: datetime) -> int:
-    """Free what lapsed workers held; how many rows came free."""
+def worker_name() -> str:
+    """Where a process lives, so that its neighbours can see for themselves that it died."""
+    return f"{_place()}:{os.getpid()}"
+
+
+def _place() -> str:
+    """This machine's boot and process namespace; containers never share both."""
+    try:
+        boot = Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+        namespace = Path("/proc/self/ns/pid").readlink()
+    except OSError:
+        # Not Linux: no neighbour can tell, so only the lease counts.
+        return f"{socket.gethostname()}/{uuid.uuid4().hex}"
+    return f"{socket.gethostname()}/{boot[:8]}/{namespace}"
+
+
+def _bury(session: protocol.Session, name: str, now: datetime) -> int:
+    """Free what dead workers held; how many rows came free."""
     at = clock.to_millis(now)
+    for fence, other, _ in session.rows("live_workers", now=at):
+        if _died_next_door(other, name):
+            session.rows("end_worker", fence=fence)
     if not session.rows("lapsed_workers", now=at):
         return 0
     before = clock.to_millis(now - _REMEMBERED)
@@ -151,3 +179,17 @@ def _bury(session: protocol.Session, now: datetime) -> int:
         ]
     )
     return effects + timers
+
+
+def _died_next_door(other: str, ours: str) -> bool:
+    """A process of this very machine that is no more: no need to wait for its lease."""
+    place, _, pid = other.rpartition(":")
+    if place != ours.rpartition(":")[0]:
+        return False
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False

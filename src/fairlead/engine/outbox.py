@@ -7,6 +7,7 @@ the last attempt the effect lies dead until a person retries or discards it.
 """
 
 import asyncio
+import contextlib
 import functools
 import random
 from collections.abc import Awaitable, Callable, Mapping
@@ -77,6 +78,7 @@ class Outbox:
         self._limits = limits
         self._running: dict[messages.Hold, asyncio.Task[None] | None] = {}
         self._wake = asyncio.Event()
+        self._empty = asyncio.Event()
         self.fence: Callable[[], int | None] = lambda: None
         self.store_id = ""
 
@@ -108,15 +110,21 @@ class Outbox:
 
     async def run(self) -> None:
         """Claim what is due and unheld, until cancelled."""
-        try:
-            while True:
-                self._wake.clear()
-                until = await self._claim()
-                await self._clock.wait(self._wake, until)
-        finally:
-            for task in self._running.values():
-                if task is not None:
-                    task.cancel()
+        while True:
+            self._wake.clear()
+            until = await self._claim()
+            await self._clock.wait(self._wake, until)
+
+    async def drain(self, longest: timedelta) -> None:
+        """Let what is being performed end by itself for a while, then stop it."""
+        self._empty.clear()
+        if self._running:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(longest.total_seconds()):
+                    await self._empty.wait()
+        for task in self._running.values():
+            if task is not None:
+                task.cancel()
 
     async def _claim(self) -> datetime:
         """Take what is due; when to look again."""
@@ -225,6 +233,8 @@ class Outbox:
     def _release(self, asked: batch.Asked) -> None:
         was_full = not self.has_room()
         self._running.pop(asked.hold, None)
+        if not self._running:
+            self._empty.set()
         if was_full or self._repertoire.of(asked.stream).machine.effects_in_order:
             self.nudge()
 

@@ -6,9 +6,7 @@ and folds projections. Without, it only submits and reads, and leaves the work t
 
 import asyncio
 import contextlib
-import os
 import secrets
-import socket
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -43,6 +41,8 @@ class Tuning:
     poll: timedelta = timedelta(seconds=1)
     in_flight: int = 1024
     readers: int = 4
+    drain: timedelta = timedelta(0)
+    """How long a stop waits for effects that are being performed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +83,9 @@ class Engine:
             outbox.Limits(parts.tuning.in_flight, parts.tuning.poll),
         )
         self._timers = timers.Timers(self._runner, self._repertoire, parts.wall, parts.tuning.poll)
-        self._keeper = leases.Keeper(_worker_name(), self._runner, parts.wall, parts.tuning.lease)
+        self._keeper = leases.Keeper(
+            leases.worker_name(), self._runner, parts.wall, parts.tuning.lease
+        )
         self._readers = _Readers(parts.store, parts.tuning.readers)
         self.projector = projections.Projector(
             parts.views, self._runner, self.read, parts.wall, parts.tuning.poll
@@ -197,15 +199,18 @@ class Engine:
         await self._keeper.start()
         ear = notices.Ear(store, WORK_CHANNEL, self._outbox.nudge)
         ear.start()
-        loops = [self._keeper.run, self._outbox.run, self._timers.run, self.projector.run]
+        keeping = asyncio.create_task(self._keeper.run())
+        loops = [self._outbox.run, self._timers.run, self.projector.run]
         tasks = [asyncio.create_task(loop()) for loop in loops]
         try:
             yield
         finally:
             ear.stop()
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
+            # New effects are left to others; the lease is kept until ours are done.
+            self._runner.hooks.fence = lambda: None
+            await _cancel(tasks)
+            await self._outbox.drain(self._parts.tuning.drain)
+            await _cancel([keeping])
             with contextlib.suppress(errors.Unavailable):
                 await self._keeper.stop()
 
@@ -265,12 +270,14 @@ class _Readers:
             raise
 
 
+async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+
+
 def _store_id(session: protocol.Session) -> str:
     """Eight letters that tell this store's idempotency keys from any other's."""
     session.rows("put_fact", name="store_id", value=secrets.token_hex(4))
     ((value,),) = session.rows("get_fact", name="store_id")
     return str(value)
-
-
-def _worker_name() -> str:
-    return f"{socket.gethostname()}:{os.getpid()}"
