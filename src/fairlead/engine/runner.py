@@ -68,7 +68,7 @@ class Hooks:
 
 @dataclass(frozen=True, slots=True)
 class _Errand:
-    run: Callable[[protocol.Session], None]
+    run: Callable[[Callable[[], protocol.Session]], None]
 
 
 class Runner:
@@ -121,9 +121,10 @@ class Runner:
         """Run something between two batches on the first writer's own session."""
         answer: concurrent.futures.Future[T] = concurrent.futures.Future()
 
-        def go(session: protocol.Session) -> None:
+        def go(session: Callable[[], protocol.Session]) -> None:
+            # Opening it may fail too, and whoever waits must hear of that.
             try:
-                answer.set_result(run(session))
+                answer.set_result(run(session()))
             except BaseException as error:
                 answer.set_exception(error)
                 raise
@@ -183,7 +184,7 @@ class _Writer(threading.Thread):
             self._settle(items)
         for errand in errands:
             try:
-                errand.run(self._open())
+                errand.run(self._open)
             except Exception:  # noqa: BLE001 - told to whoever sent it
                 self._drop_session()
         return going
