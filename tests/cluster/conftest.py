@@ -1,0 +1,121 @@
+"""The cluster of this run and what a test asks of it.
+
+cluster        the control plane, shared by all tests of the run
+admin          a client that may do everything
+space          a namespace of the test's own, deleted after it
+connect        more clients: for an account's token, or through a proxy
+nodes          scheduler and a fake node, on which pods become ready
+install_crds   kinds of Istio, Gateway API, Argo CD
+proxy          a place between client and API server where faults are injected
+"""
+
+import asyncio
+import contextlib
+import os
+import ssl
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+import pytest
+from tools.cluster import control_plane, parts
+
+from tests.cluster import client, crds
+from tests.cluster import space as spaces
+from tests.cluster.proxy import Proxy
+
+Connect = Callable[..., Awaitable[client.Client]]
+Outage = Callable[..., contextlib.AbstractAsyncContextManager[None]]
+InstallCrds = Callable[[crds.Project], Awaitable[tuple[str, ...]]]
+
+
+@pytest.fixture(scope="session")
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[control_plane.ControlPlane]:
+    _assert_alone(tmp_path_factory)
+    plane = control_plane.ControlPlane(parts.find(), tmp_path_factory.mktemp("cluster"))
+    try:
+        plane.start()
+        yield plane
+    finally:
+        plane.stop()
+
+
+@pytest.fixture(scope="session")
+def trust(cluster: control_plane.ControlPlane) -> ssl.SSLContext:
+    return ssl.create_default_context(cafile=cluster.certificate_authority)
+
+
+@pytest.fixture
+async def connect(
+    cluster: control_plane.ControlPlane, trust: ssl.SSLContext
+) -> AsyncIterator[Connect]:
+    async with contextlib.AsyncExitStack() as open_clients:
+
+        async def open_client(token: str, url: str = "") -> client.Client:
+            return await open_clients.enter_async_context(
+                client.connect(url or cluster.url, token, trust)
+            )
+
+        yield open_client
+
+
+@pytest.fixture
+async def admin(cluster: control_plane.ControlPlane, connect: Connect) -> client.Client:
+    return await connect(cluster.admin_token)
+
+
+@pytest.fixture
+async def space(
+    request: pytest.FixtureRequest, cluster: control_plane.ControlPlane, admin: client.Client
+) -> AsyncIterator[spaces.Space]:
+    made = await spaces.make(admin, request.node.name, wait_for_account=cluster.has_controllers)
+    yield made
+    await made.remove()
+
+
+@pytest.fixture
+def outage(cluster: control_plane.ControlPlane) -> Outage:
+    """`async with outage(crash=True): ...`; with nothing inside it is a restart."""
+
+    @contextlib.asynccontextmanager
+    async def down(*, crash: bool = False) -> AsyncIterator[None]:
+        # Waiting goes to a side thread, so that the client under test lives through the outage;
+        # starting may not (see tools/cluster/process.py).
+        await asyncio.to_thread(cluster.stop_api_server, crash=crash)
+        try:
+            yield
+        finally:
+            cluster.start_api_server()
+            await asyncio.to_thread(cluster.wait_for_api_server)
+
+    return down
+
+
+@pytest.fixture
+def nodes(cluster: control_plane.ControlPlane) -> None:
+    cluster.start_nodes()
+
+
+@pytest.fixture
+def install_crds(cluster: control_plane.ControlPlane, admin: client.Client) -> InstallCrds:
+    async def install(project: crds.Project) -> tuple[str, ...]:
+        return await crds.install(admin, cluster.parts, project)
+
+    return install
+
+
+@pytest.fixture
+async def proxy(cluster: control_plane.ControlPlane, trust: ssl.SSLContext) -> AsyncIterator[Proxy]:
+    async with Proxy(cluster.url, trust).running() as running:
+        yield running
+
+
+def _assert_alone(factory: pytest.TempPathFactory) -> None:
+    """Groups of tests have been dropped in silence before: then each worker starts a cluster."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    try:
+        # The workers' own folders lie in one folder of the run.
+        (factory.getbasetemp().parent / "cluster-of-this-run").touch(exist_ok=False)
+    except FileExistsError:
+        pytest.fail("a second worker starts a cluster\nhint: run with --dist loadgroup")

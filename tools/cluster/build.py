@@ -1,0 +1,160 @@
+"""Make the missing parts of the cluster, once for all clones of the repository.
+
+Programs are compiled and files taken from the Go modules that tests/cluster/rig pins. Each part
+appears under its name only when it is whole, so tests may start while later parts are made.
+"""
+
+import contextlib
+import fcntl
+import itertools
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+from tools.cluster import parts
+
+from fairlead import errors
+
+_VERSION = "k8s.io/component-base/version"
+_FLAGS = " ".join(
+    (
+        "-s -w",
+        f"-X {_VERSION}.gitVersion={parts.KUBERNETES}",
+        f"-X {_VERSION}.gitMajor={parts.KUBERNETES[1:].split('.')[0]}",
+        f"-X {_VERSION}.gitMinor={parts.KUBERNETES.split('.')[1]}",
+    )
+)
+_SECONDS_BETWEEN_LINES = 10.0
+_LAST_LINES = 30
+
+
+def build(jobs: int | None = None) -> parts.Parts:
+    """Every missing part; `jobs` bounds how many packages are compiled at once."""
+    found = parts.find()
+    if not found.missing():
+        return found
+    if shutil.which("go") is None:
+        raise errors.Unavailable(
+            "cannot build the test cluster: go is not on PATH",
+            hint="install Go 1.26 or newer, or set KUBEBUILDER_ASSETS to a folder that has "
+            + ", ".join(found.missing()),
+        )
+    cache = parts.cache_folder()
+    cache.mkdir(parents=True, exist_ok=True)
+    with _alone(cache):
+        # Asked again: while we waited for the lock, another builder may have made all of it.
+        _make(cache, parts.find().missing(), jobs)
+    return parts.find()
+
+
+def _make(cache: Path, missing: tuple[str, ...], jobs: int | None) -> None:
+    for number, name in enumerate(missing, 1):
+        progress = f"[{number}/{len(missing)}] {name}"
+        for program in parts.PROGRAMS:
+            if program.name == name:
+                _compile(program, cache / name, jobs, progress)
+        wanted = [files for files in parts.FILES if files.folder == name]
+        if wanted:
+            _fetch(wanted, cache / name, progress)
+    if missing:
+        _say(f"ready in {cache}")
+
+
+def _compile(program: parts.Program, target: Path, jobs: int | None, progress: str) -> None:
+    _say(f"{progress}: compiling")
+    started = time.monotonic()
+    unfinished = target.with_name(f"{target.name}.unfinished")
+    bound = ["-p", str(jobs)] if jobs else []
+    make = ["go", "build", "-v", "-trimpath", "-buildvcs=false", *bound]
+    command = [*make, "-ldflags", _FLAGS, "-o", str(unfinished), program.package]
+    with subprocess.Popen(
+        command, cwd=parts.RIG, env=_environment(), stderr=subprocess.PIPE, text=True
+    ) as go:
+        assert go.stderr is not None
+        last = _watch(go.stderr, progress, started)
+    if go.returncode != 0:
+        raise errors.Unavailable(
+            f"cannot compile {program.name}: {' | '.join(last)}",
+            hint="the module proxy must answer (go env GOPROXY) and 5 GB of disk be free",
+        )
+    unfinished.replace(target)
+    size = target.stat().st_size / 1e6
+    _say(f"{progress}: {size:.0f} MB after {time.monotonic() - started:.0f} s")
+
+
+def _watch(lines: Iterable[str], progress: str, started: float) -> list[str]:
+    """Tells how far the compiler is; its last lines are kept for the error message."""
+    last: list[str] = []
+    told = started
+    for count, line in enumerate(lines, 1):
+        last = [*last[1 - _LAST_LINES :], line.strip()]
+        now = time.monotonic()
+        if now - told > _SECONDS_BETWEEN_LINES:
+            _say(f"{progress}: {count} packages after {now - started:.0f} s")
+            told = now
+    return last
+
+
+def _fetch(wanted: Iterable[parts.Files], target: Path, progress: str) -> None:
+    unfinished = target.with_name(f"{target.name}.unfinished")
+    unfinished.mkdir(parents=True)
+    for files in wanted:
+        for source in sorted(_module_folder(files).glob(files.pattern)):
+            if source.name != "kustomization.yaml":
+                shutil.copyfile(source, unfinished / source.name)
+    if not any(unfinished.iterdir()):
+        raise errors.NotFound(
+            f"no file in the Go module matches: {target.name}",
+            hint="its layout changed; correct FILES in tools/cluster/parts.py",
+        )
+    unfinished.replace(target)
+    _say(f"{progress}: {len(list(target.iterdir()))} files")
+
+
+def _module_folder(files: parts.Files) -> Path:
+    asked = ["go", "mod", "download", "-json", files.module]
+    answer = subprocess.run(
+        asked,
+        cwd=files.pinned_by,
+        env=_environment(),
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    found = json.loads(answer.stdout or "{}")
+    if "Dir" not in found:
+        raise errors.Unavailable(
+            f"cannot fetch {files.module}: {found.get('Error', 'no answer from go')}",
+            hint="the module proxy must answer (go env GOPROXY)",
+        )
+    return Path(found["Dir"])
+
+
+@contextlib.contextmanager
+def _alone(cache: Path) -> Iterator[None]:
+    """One builder at a time in this folder; what a killed one left half made is removed."""
+    with (cache / "build.lock").open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            _say("another build is under way; waiting for it")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        for left in itertools.chain(cache.glob("*.unfinished"), cache.glob("*/*.unfinished")):
+            if left.is_dir():
+                shutil.rmtree(left)
+            else:
+                left.unlink()
+        yield
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "CGO_ENABLED": "0", "GOWORK": "off", "GOFLAGS": "-mod=readonly"}
+
+
+def _say(text: str, to: TextIO = sys.stderr) -> None:
+    print(f"cluster: {text}", file=to, flush=True)

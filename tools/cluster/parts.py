@@ -1,0 +1,126 @@
+"""What the cluster is made of, and where each part lies on this machine.
+
+Looked for first in `KUBEBUILDER_ASSETS`, as users of envtest expect, then in our cache folder,
+which is named after the pinned modules and the Go version, so that a new pin never meets an
+old program.
+"""
+
+import functools
+import hashlib
+import os
+import shutil
+import subprocess
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairlead import errors
+
+RIG = Path(__file__).resolve().parents[2] / "tests" / "cluster" / "rig"
+KUBERNETES = "v1.36.3"
+HOW = "run `make test-cluster` (Go 1.26, about 10 minutes once) or set KUBEBUILDER_ASSETS"
+_PINS = ("go.mod", "go.sum", "crds/go.mod", "crds/go.sum")
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """One server or tool, built from one Go package."""
+
+    name: str
+    package: str
+
+
+# In the order in which a waiting test can use them.
+PROGRAMS = (
+    Program("etcd", "go.etcd.io/etcd/server/v3"),
+    Program("kube-apiserver", "k8s.io/kubernetes/cmd/kube-apiserver"),
+    Program("kube-controller-manager", "k8s.io/kubernetes/cmd/kube-controller-manager"),
+    Program("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
+    Program("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
+    Program("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Files:
+    """Files that we take out of a Go module as they are."""
+
+    folder: str
+    module: str
+    pattern: str
+    pinned_by: Path
+
+
+FILES = (
+    Files("stages", "sigs.k8s.io/kwok", "kustomize/stage/node/fast/*.yaml", RIG),
+    Files("stages", "sigs.k8s.io/kwok", "kustomize/stage/pod/fast/*.yaml", RIG),
+    Files("stages", "sigs.k8s.io/kwok", "kustomize/stage/pod/chaos/*.yaml", RIG),
+    Files("crds/istio", "istio.io/api", "kubernetes/*.yaml", RIG / "crds"),
+    Files("crds/gateway", "sigs.k8s.io/gateway-api", "config/crd/standard/*.yaml", RIG / "crds"),
+    Files("crds/argocd", "github.com/argoproj/argo-cd/v3", "manifests/crds/*.yaml", RIG / "crds"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts that were found: programs by name, and the folder of taken files."""
+
+    programs: Mapping[str, Path]
+    files: Path
+
+    def program(self, name: str) -> Path:
+        if name not in self.programs:
+            raise errors.NotFound(f"program of the test cluster not built: {name}", hint=HOW)
+        return self.programs[name]
+
+    def folder(self, name: str) -> Path:
+        found = self.files / name
+        if not found.is_dir():
+            raise errors.NotFound(f"files of the test cluster not fetched: {name}", hint=HOW)
+        return found
+
+    def missing(self) -> tuple[str, ...]:
+        programs = [program.name for program in PROGRAMS if program.name not in self.programs]
+        folders = dict.fromkeys(files.folder for files in FILES)
+        return (*programs, *(name for name in folders if not (self.files / name).is_dir()))
+
+
+def find() -> Parts:
+    cache = cache_folder()
+    return Parts(dict(_found(_places(cache))), cache)
+
+
+def cache_folder() -> Path:
+    """Where this pin's parts are kept: outside the repository, shared by all its clones."""
+    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    root = Path(os.environ.get("FAIRLEAD_CACHE") or home / "fairlead") / "cluster"
+    pins = hashlib.sha256(b"".join((RIG / name).read_bytes() for name in _PINS)).hexdigest()[:12]
+    version = _go_version()
+    if version:
+        return root / f"{pins}-{version}"
+    # Without Go nothing can be built, but what another Go built from the same pins still runs.
+    built = sorted(root.glob(f"{pins}-go*"), key=lambda folder: folder.stat().st_mtime)
+    return built[-1] if built else root / f"{pins}-go"
+
+
+def _places(cache: Path) -> list[Path]:
+    assets = os.environ.get("KUBEBUILDER_ASSETS")
+    return [Path(assets), cache] if assets else [cache]
+
+
+def _found(places: Iterable[Path]) -> Iterable[tuple[str, Path]]:
+    for program in PROGRAMS:
+        for place in places:
+            path = place / program.name
+            if os.access(path, os.X_OK) and path.is_file():
+                yield program.name, path
+                break
+
+
+@functools.cache
+def _go_version() -> str:
+    go = shutil.which("go")
+    if go is None:
+        return ""
+    asked = [go, "env", "GOVERSION"]
+    return subprocess.run(asked, cwd=RIG, capture_output=True, text=True, check=True).stdout.strip()
