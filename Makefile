@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Tests share 2 cores; more workers than that only wait for each other.
 JOBS ?= 2
 
-.PHONY: help demo test check bench format docs lock clean setup-runtime setup-test setup-bench
+.PHONY: help demo test test-cluster cluster check bench format docs lock clean setup-runtime setup-test setup-bench
 
 help: ## What can be made here
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -14,6 +14,12 @@ demo: setup-runtime ## Run the main job on embedded defaults; Ctrl-C ends it
 
 test: setup-test ## All tests, on SQLite and a real PostgreSQL
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
+cluster: setup-test ## Build a real Kubernetes for tests, once (needs Go)
+	$(BIN)/python -m tools.cluster build
+
+test-cluster: cluster ## Only the tests on that Kubernetes
+	FAIRLEAD_CLUSTER=required $(BIN)/python -m pytest -m cluster
 
 check: setup-test ## The gate: lint, format, types, floors
 	$(BIN)/ruff check .

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 import pytest
 from tools.cluster import control_plane, parts
 
-from tests.cluster import client, crds
+from tests.cluster import client, crds, plugin
 from tests.cluster import space as spaces
 from tests.cluster.proxy import Proxy
 
@@ -32,7 +32,9 @@ def cluster(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Iterator[control_plane.ControlPlane]:
     _assert_alone(tmp_path_factory)
-    plane = control_plane.ControlPlane(parts.find(), tmp_path_factory.mktemp("cluster"))
+    found = parts.find()
+    plugin.need(found, *plugin.LEAST)
+    plane = control_plane.ControlPlane(found, tmp_path_factory.mktemp("cluster"))
     try:
         plane.start()
         yield plane
@@ -92,13 +94,21 @@ def outage(cluster: control_plane.ControlPlane) -> Outage:
 
 
 @pytest.fixture
-def nodes(cluster: control_plane.ControlPlane) -> None:
+def controllers(cluster: control_plane.ControlPlane) -> None:
+    """Deployments, garbage collection, namespace deletion: they run wherever they are built."""
+    plugin.need(cluster.parts, "kube-controller-manager")
+
+
+@pytest.fixture
+def nodes(cluster: control_plane.ControlPlane, controllers: None) -> None:
+    plugin.need(cluster.parts, "kube-scheduler", "kwok", "stages")
     cluster.start_nodes()
 
 
 @pytest.fixture
 def install_crds(cluster: control_plane.ControlPlane, admin: client.Client) -> InstallCrds:
     async def install(project: crds.Project) -> tuple[str, ...]:
+        plugin.need(cluster.parts, f"crds/{project}")
         return await crds.install(admin, cluster.parts, project)
 
     return install

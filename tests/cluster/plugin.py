@@ -2,24 +2,25 @@
 
 They all run on one worker, because they share one cluster. Where its programs are not built
 they are left out and one line at the end says how to get them, unless FAIRLEAD_CLUSTER is
-`required` (as in CI): then the run fails, for a test that is never run guards nothing.
+`required` (as in CI): then they fail, for a test that is never run guards nothing.
 """
 
-import functools
 import os
 
 import pytest
 from tools.cluster import parts
 
-# Enough for a cluster of this folder's fixtures; the kind a machine with envtest has.
-LEAST = ("etcd", "kube-apiserver")
+# What every machine with envtest has, and enough for the tests that need no controllers.
+LEAST = frozenset({"etcd", "kube-apiserver"})
 _LEFT_OUT = pytest.StashKey[int]()
 
 
-@functools.cache
-def missing() -> tuple[str, ...]:
-    found = parts.find()
-    return tuple(name for name in LEAST if name not in found.programs)
+def need(found: parts.Parts, *names: str) -> None:
+    """Skips a test that needs more than there is; where all is required, it fails."""
+    lacking = [name for name in found.missing() if name in names]
+    if lacking:
+        told = f"not built: {', '.join(lacking)}; {parts.HOW}"
+        pytest.fail(told, pytrace=False) if _required() else pytest.skip(told)
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -28,11 +29,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in marked:
         # Before xdist looks at it, which is why this hook goes first.
         item.add_marker(pytest.mark.xdist_group("cluster"))
-    if not marked or not missing():
+    if not marked or _required() or LEAST.isdisjoint(parts.find().missing()):
         return
-    if os.environ.get("FAIRLEAD_CLUSTER") == "required":
-        raise pytest.UsageError(f"the test cluster is not built: {missing()}\nhint: {parts.HOW}")
-    items[:] = [item for item in items if item not in marked]
+    items[:] = [item for item in items if not item.get_closest_marker("cluster")]
     config.hook.pytest_deselected(items=marked)
     _leave_out(config, len(marked))
 
@@ -54,6 +53,10 @@ def pytest_testnodedown(node: object) -> None:
     config: pytest.Config = getattr(node, "config")  # noqa: B009  xdist gives no type
     output: dict[str, int] = getattr(node, "workeroutput", {})
     config.stash[_LEFT_OUT] = max(config.stash.get(_LEFT_OUT, 0), output.get("left_out", 0))
+
+
+def _required() -> bool:
+    return os.environ.get("FAIRLEAD_CLUSTER") == "required"
 
 
 def _leave_out(config: pytest.Config, count: int) -> None:

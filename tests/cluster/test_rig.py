@@ -58,7 +58,7 @@ async def test_a_pod_with_the_chaos_label_fails(
 
 
 async def test_the_garbage_collector_removes_what_a_deleted_owner_left(
-    admin: client.Client, space: Space
+    controllers: None, admin: client.Client, space: Space
 ) -> None:
     maps = space.path("configmaps")
     owner = await admin.create(maps, {"metadata": {"name": "owner"}})
@@ -134,7 +134,9 @@ async def test_a_call_without_a_token_is_refused(connect: Connect, space: Space)
     assert refused.value.status == 403
 
 
-async def test_two_spaces_do_not_see_each_other(admin: client.Client, space: Space) -> None:
+async def test_two_spaces_do_not_see_each_other(
+    controllers: None, admin: client.Client, space: Space
+) -> None:
     other = await spaces.make(admin, "other", wait_for_account=True)
     await admin.create(space.path("configmaps"), {"metadata": {"name": "mine"}})
 
@@ -145,7 +147,9 @@ async def test_two_spaces_do_not_see_each_other(admin: client.Client, space: Spa
 
 
 @pytest.mark.slow  # Kubernetes itself waits 5 seconds before it empties a namespace
-async def test_a_removed_space_takes_everything_with_it(admin: client.Client) -> None:
+async def test_a_removed_space_takes_everything_with_it(
+    controllers: None, admin: client.Client
+) -> None:
     gone = await spaces.make(admin, "gone", wait_for_account=True)
     rules = [{"apiGroups": [""], "resources": ["nodes"], "verbs": ["list"]}]
     await gone.account("operator", cluster_rules=rules)
@@ -214,7 +218,7 @@ async def test_the_api_server_says_the_pinned_version(
     assert f"k8s.io/kubernetes {parts.KUBERNETES}\n" in (parts.RIG / "go.mod").read_text()
 
 
-def test_a_killed_process_leaves_no_server_behind(tmp_path: Path) -> None:
+def test_a_killed_process_leaves_no_server_behind(nodes: None, tmp_path: Path) -> None:
     script = f"""
 import json, pathlib, signal
 from tools.cluster import control_plane, parts, process

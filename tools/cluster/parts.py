@@ -95,12 +95,21 @@ def cache_folder() -> Path:
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
     root = Path(os.environ.get("FAIRLEAD_CACHE") or home / "fairlead") / "cluster"
     pins = hashlib.sha256(b"".join((RIG / name).read_bytes() for name in _PINS)).hexdigest()[:12]
-    version = _go_version()
+    version = go_version()
     if version:
         return root / f"{pins}-{version}"
     # Without Go nothing can be built, but what another Go built from the same pins still runs.
     built = sorted(root.glob(f"{pins}-go*"), key=lambda folder: folder.stat().st_mtime)
     return built[-1] if built else root / f"{pins}-go"
+
+
+@functools.cache
+def go_version() -> str:
+    go = shutil.which("go")
+    if go is None:
+        return ""
+    asked = [go, "env", "GOVERSION"]
+    return subprocess.run(asked, cwd=RIG, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def _places(cache: Path) -> list[Path]:
@@ -115,12 +124,3 @@ def _found(places: Iterable[Path]) -> Iterable[tuple[str, Path]]:
             if os.access(path, os.X_OK) and path.is_file():
                 yield program.name, path
                 break
-
-
-@functools.cache
-def _go_version() -> str:
-    go = shutil.which("go")
-    if go is None:
-        return ""
-    asked = [go, "env", "GOVERSION"]
-    return subprocess.run(asked, cwd=RIG, capture_output=True, text=True, check=True).stdout.strip()
