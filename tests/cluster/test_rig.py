@@ -79,6 +79,28 @@ async def test_the_garbage_collector_removes_what_a_deleted_owner_left(
     assert (await admin.get(f"{maps}/stranger"))["metadata"]["name"] == "stranger"
 
 
+async def test_restarted_controllers_collect_what_objects_of_a_new_kind_owned(
+    cluster: control_plane.ControlPlane,
+    controllers: None,
+    install_crds: InstallCrds,
+    admin: client.Client,
+    space: Space,
+) -> None:
+    await install_crds("gateway")
+    cluster.restart_controllers()
+    api = "gateway.networking.k8s.io/v1"
+    routes = space.path("httproutes", api=api)
+    kind = {"apiVersion": api, "kind": "HTTPRoute"}
+    route = await admin.create(routes, {**kind, "metadata": {"name": "owner"}, "spec": {}})
+    reference = {**kind, "name": "owner", "uid": route["metadata"]["uid"]}
+    owned = {"metadata": {"name": "child", "ownerReferences": [reference]}}
+    await admin.create(space.path("configmaps"), owned)
+
+    await admin.delete(f"{routes}/owner")
+
+    await admin.wait_until_gone(space.path("configmaps", "child"))
+
+
 async def test_an_account_may_do_what_its_rules_say_and_no_more(
     connect: Connect, space: Space
 ) -> None:

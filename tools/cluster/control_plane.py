@@ -8,6 +8,7 @@ started it. Synchronous on purpose: it is set up before any event loop runs.
 import http.client
 import json
 import secrets
+import shutil
 import ssl
 from collections.abc import Sequence
 from pathlib import Path
@@ -39,6 +40,7 @@ class ControlPlane:
         self._server = self.authority.server()
         self._trust = ssl.create_default_context(cafile=self.authority.certificate)
         self._running: dict[str, process.Process] = {}
+        self._data = folder / "etcd"
         self._etcd_port = 0
         self._port = 0
         # The static file is read once, at start: it holds the administrator only. Other users
@@ -97,6 +99,15 @@ class ControlPlane:
         self._call("PATCH", f"/api/v1/nodes/{NODE}", {"spec": {"taints": None}})
         kwok.wait_until(self._node_is_ready, _READY_SECONDS)
 
+    def restart_controllers(self) -> None:
+        """The garbage collector then knows kinds that were just installed.
+
+        By itself it looks for new kinds every 30 seconds, and until then leaves what objects
+        of a new kind owned.
+        """
+        self._running.pop("kube-controller-manager").kill()
+        self._start_controllers()
+
     def restart_api_server(self) -> None:
         self.stop_api_server()
         self.start_api_server()
@@ -138,9 +149,11 @@ class ControlPlane:
         server.wait_until(self._api_server_is_ready, _READY_SECONDS)
 
     def stop(self) -> None:
+        """Ends all; the servers' logs stay, the data (120 MB) goes."""
         # Killed, not asked: nothing of this cluster is ever read again.
         for name in reversed(list(self._running)):
             self._running.pop(name).kill()
+        shutil.rmtree(self._data, ignore_errors=True)
 
     def write_kubeconfig(self, path: Path, user: dict[str, str]) -> Path:
         """JSON, which every reader of YAML takes; `user` as in the file's own words."""
@@ -176,7 +189,7 @@ class ControlPlane:
         peer = f"http://127.0.0.1:{process.free_port()}"
         server = self._run(
             "etcd",
-            f"--data-dir={self.folder / f'etcd-{self._etcd_port}'}",
+            f"--data-dir={self._data}",
             f"--listen-client-urls={client}",
             f"--advertise-client-urls={client}",
             f"--listen-peer-urls={peer}",
