@@ -1,6 +1,7 @@
 """Finding and building the parts, with a stand-in for the Go command: it is quick and obeys."""
 
 import os
+import select
 import subprocess
 import sys
 from pathlib import Path
@@ -21,6 +22,7 @@ build*)
     while [ "$1" != -o ]; do shift; done
     echo "$3" >> "$GO_NOTES"
     echo some/package >&2
+    test "$3" != "$GO_HANGS_AT" || { echo $$ > "$GO_PIPE"; exec sleep 60; }
     test "$3" != "$GO_FAILS_AT" || { echo "no such package" >&2; exit 1; }
     echo program > "$2"; chmod +x "$2" ;;
 esac
@@ -120,6 +122,27 @@ def test_two_builders_at_once_make_each_part_once(machine: Machine) -> None:
     assert machine.compiled() == [program.package for program in parts.PROGRAMS]
 
 
+def test_a_killed_builder_takes_the_compiler_with_it_and_frees_the_lock(
+    machine: Machine, tmp_path: Path
+) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    machine.set("GO_PIPE", str(pipe))
+    machine.set("GO_HANGS_AT", "k8s.io/kubernetes/cmd/kube-apiserver")
+    command = [sys.executable, "-m", "tools.cluster", "build"]
+    with subprocess.Popen(command, cwd=_ROOT, stderr=subprocess.DEVNULL) as builder:
+        compiler = os.pidfd_open(int(_read(pipe)))
+        builder.kill()
+    ended, _, _ = select.select([compiler], [], [], 20)
+    os.close(compiler)
+
+    machine.set("GO_HANGS_AT", "")
+    made = build.build()
+
+    assert ended
+    assert made.missing() == ()
+
+
 def test_assets_of_envtest_are_taken_first_and_only_the_rest_is_made(
     machine: Machine, tmp_path: Path
 ) -> None:
@@ -195,3 +218,13 @@ def test_a_part_that_is_not_there_is_refused_with_the_way_to_get_it(machine: Mac
         nothing.folder("crds/istio")
 
     assert "make test-cluster" in no_program.value.hint
+
+
+def _read(pipe: Path) -> bytes:
+    """What the other side writes, as soon as it does."""
+    reader = os.open(pipe, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        select.select([reader], [], [], 20)
+        return os.read(reader, 100)
+    finally:
+        os.close(reader)

@@ -26,6 +26,9 @@ def main() -> int:
     except errors.FairleadError as failure:
         print(f"error: {failure.message}\nhint: {failure.hint}", file=sys.stderr)
         return failure.exit_code
+    except KeyboardInterrupt:
+        print("cluster: stopped; the next build goes on from here", file=sys.stderr)
+        return 130
 
 
 def status() -> int:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 
-from tools.cluster import parts
+from tools.cluster import parts, process
 
 from fairlead import errors
 
@@ -74,7 +74,14 @@ def _compile(program: parts.Program, target: Path, jobs: int | None, progress: s
     make = ["go", "build", "-v", "-trimpath", "-buildvcs=false", *bound]
     command = [*make, "-ldflags", _FLAGS, "-o", str(unfinished), program.package]
     with subprocess.Popen(
-        command, cwd=parts.RIG, env=_environment(), stderr=subprocess.PIPE, text=True
+        command,
+        cwd=parts.RIG,
+        env=_environment(),
+        stderr=subprocess.PIPE,
+        text=True,
+        # Else a compiler whose builder was killed, and with it the lock, would write its
+        # program into the next builder's.
+        preexec_fn=process.die_with(os.getpid()),  # noqa: PLW1509  only a system call, no threads
     ) as go:
         assert go.stderr is not None
         last = _watch(go.stderr, progress, started)

@@ -41,7 +41,7 @@ class Process:
                 stderr=subprocess.STDOUT,
                 # Ctrl-C reaches only us, and we stop servers in order.
                 start_new_session=True,
-                preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509  only a system call, no threads
+                preexec_fn=die_with(os.getpid()),  # noqa: PLW1509  only a system call, no threads
             )
 
     @property
@@ -90,7 +90,9 @@ def free_port() -> int:
         return port
 
 
-def _die_with(parent: int) -> Callable[[], None]:
+def die_with(parent: int) -> Callable[[], None]:
+    """For `preexec_fn`: the child ends when the parent does, however that ends."""
+
     def arrange() -> None:
         _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         # The parent may have died before the call above: then no signal will ever come.
