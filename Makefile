@@ -19,7 +19,7 @@ cluster: setup-test ## Build a real Kubernetes for tests, once (needs Go)
 	$(BIN)/python -m tools.cluster build
 
 test-cluster: cluster ## Only the tests on that Kubernetes
-	FAIRLEAD_CLUSTER=required $(BIN)/python -m pytest -m cluster
+	FAIRLEAD_TEST_CLUSTER=required $(BIN)/python -m pytest -m cluster
 
 check: setup-test ## The gate: lint, format, types, floors
 	$(BIN)/ruff check .

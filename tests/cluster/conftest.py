@@ -16,11 +16,11 @@ import ssl
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
 import pytest
-from tools.cluster import control_plane, parts
 
 from tests.cluster import client, crds, plugin
 from tests.cluster import space as spaces
 from tests.cluster.proxy import Proxy
+from tools.cluster import control_plane, parts
 
 Connect = Callable[..., Awaitable[client.Client]]
 Outage = Callable[..., contextlib.AbstractAsyncContextManager[None]]

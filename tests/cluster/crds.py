@@ -3,9 +3,8 @@
 import asyncio
 from typing import Literal
 
-from tools.cluster import parts
-
 from tests.cluster import client
+from tools.cluster import parts
 
 Project = Literal["istio", "gateway", "argocd"]
 

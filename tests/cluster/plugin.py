@@ -1,13 +1,14 @@
 """Pytest plug-in: what happens to tests marked `cluster`.
 
 They all run on one worker, because they share one cluster. Where its programs are not built
-they are left out and one line at the end says how to get them, unless FAIRLEAD_CLUSTER is
+they are left out and one line at the end says how to get them, unless FAIRLEAD_TEST_CLUSTER is
 `required` (as in CI): then they fail, for a test that is never run guards nothing.
 """
 
 import os
 
 import pytest
+
 from tools.cluster import parts
 
 # What every machine with envtest has, and enough for the tests that need no controllers.
@@ -56,7 +57,7 @@ def pytest_testnodedown(node: object) -> None:
 
 
 def _required() -> bool:
-    return os.environ.get("FAIRLEAD_CLUSTER") == "required"
+    return os.environ.get("FAIRLEAD_TEST_CLUSTER") == "required"
 
 
 def _leave_out(config: pytest.Config, count: int) -> None:

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tools.cluster import build, parts
 
 from fairlead import errors
+from tools.cluster import build, parts
 
 _ROOT = Path(__file__).parents[2]
 # Notes what it is asked, then does what the real one would leave behind.

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tools.cluster import parts
 
 _ROOT = Path(__file__).parents[2]
@@ -28,7 +29,7 @@ def test_without_programs_they_are_left_out_with_one_line(
 def test_where_they_are_required_they_fail_with_the_reason(tmp_path: Path) -> None:
     chosen = ("-k", "latency or lost")
 
-    answer = _pytest(tmp_path, {"FAIRLEAD_CLUSTER": "required"}, *chosen, "-n", "2")
+    answer = _pytest(tmp_path, {"FAIRLEAD_TEST_CLUSTER": "required"}, *chosen, "-n", "2")
 
     assert answer.returncode == int(pytest.ExitCode.TESTS_FAILED)
     assert "not built: etcd, kube-apiserver; run `make test-cluster`" in answer.stdout
@@ -45,7 +46,7 @@ def test_a_run_without_cluster_tests_is_silent(tmp_path: Path) -> None:
 def _pytest(
     cache: Path, more: dict[str, str], *words: str, path: str = "tests/cluster/test_proxy.py"
 ) -> subprocess.CompletedProcess[str]:
-    hidden = ("KUBEBUILDER_ASSETS", "FAIRLEAD_CLUSTER", "PYTEST_")
+    hidden = ("KUBEBUILDER_ASSETS", "FAIRLEAD_TEST_CLUSTER", "PYTEST_")
     kept = {name: value for name, value in os.environ.items() if not name.startswith(hidden)}
     return subprocess.run(
         [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", path, *words],

@@ -5,12 +5,12 @@ import time
 
 import aiohttp
 import pytest
-from tools.cluster import control_plane
 
 from tests.cluster import client
 from tests.cluster.conftest import Connect
 from tests.cluster.proxy import Fault, Lost, Proxy, Seen, verb_of
 from tests.cluster.space import Space
+from tools.cluster import control_plane
 
 pytestmark = pytest.mark.cluster
 

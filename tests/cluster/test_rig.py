@@ -12,13 +12,13 @@ from pathlib import Path
 
 import aiohttp
 import pytest
-from tools.cluster import control_plane, parts, process
 
 from fairlead import errors
 from tests.cluster import client, crds
 from tests.cluster import space as spaces
 from tests.cluster.conftest import Connect, InstallCrds, Outage
 from tests.cluster.space import Space
+from tools.cluster import control_plane, parts, process
 
 pytestmark = pytest.mark.cluster
 

@@ -7,9 +7,9 @@ import sys
 from pathlib import Path
 
 import pytest
-from tools.cluster import parts
 
 from tests.cluster import plugin
+from tools.cluster import parts
 
 _ROOT = Path(__file__).parents[2]
 

@@ -7,9 +7,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tools.cluster import build, control_plane, parts
-
 from fairlead import errors
+from tools.cluster import build, control_plane, parts
 
 
 def main() -> int:

@@ -17,9 +17,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TextIO
 
-from tools.cluster import parts, process
-
 from fairlead import errors
+from tools.cluster import parts, process
 
 _VERSION = "k8s.io/component-base/version"
 _FLAGS = " ".join(

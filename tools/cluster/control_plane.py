@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from tools.cluster import parts, pki, process
-
 from fairlead import errors
+from tools.cluster import parts, pki, process
 
 _READY_SECONDS = 90.0
 _ATTEMPTS = 3
