@@ -1,0 +1,54 @@
+"""The sentences of a finding: what was seen, against what, with the numbers."""
+
+from collections.abc import Sequence
+
+from fairlead.domain.analysis import ranksum, statistics
+
+
+def figure(value: float) -> str:
+    return f"{value:.4g}"
+
+
+def percent(share: float) -> str:
+    return f"{share * 100:g}%"
+
+
+def between(interval: ranksum.Interval) -> str:
+    low, high = sorted((interval.low, interval.high))
+    return f"{figure(low)} to {figure(high)}"
+
+
+def means(control: Sequence[float], experiment: Sequence[float]) -> str:
+    above, below = statistics.mean(experiment), statistics.mean(control)
+    return f"mean {figure(above)} against {figure(below)} of control"
+
+
+def shifted(interval: ranksum.Interval, band: float, confidence: float) -> str:
+    """High or Low: the interval lies outside the band."""
+    return (
+        f"shifted by {between(interval)} with {percent(confidence)} confidence,"
+        f" beyond the tolerated {figure(band)}"
+    )
+
+
+def unshifted(interval: ranksum.Interval, band: float, confidence: float) -> str:
+    """Pass: the interval reaches into the band."""
+    return (
+        f"a shift of {between(interval)} ({percent(confidence)} confidence)"
+        f" does not lie beyond the tolerated {figure(band)}"
+    )
+
+
+def small_effect(name: str, effect: float, limit: float) -> str:
+    return f"shifted, but its {name} of {figure(effect)} is within the allowed {figure(limit)}"
+
+
+def unwatched(direction: str) -> str:
+    return f"shifted, but only a {direction} counts"
+
+
+def few(control: int, experiment: int) -> str:
+    return (
+        f"; with {experiment} and {control} samples chance alone parts two equal sides like this"
+        f" once in {round(0.5 / statistics.exceedance(experiment, experiment, control))}"
+    )

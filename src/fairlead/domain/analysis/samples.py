@@ -1,0 +1,58 @@
+"""What was measured, made fit to compare: missing samples, then outliers."""
+
+import enum
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairlead.domain.analysis import statistics
+
+
+class Missing(enum.Enum):
+    """What a missing sample means."""
+
+    REMOVE = "remove"
+    REPLACE = "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class Outliers:
+    """Whether samples far outside are left out, and how far is far."""
+
+    remove: bool = False
+    factor: float = 3.0
+
+
+KEEP_ALL = Outliers()
+
+
+def clean(values: Sequence[float], missing: Missing, outliers: Outliers) -> list[float]:
+    """The samples to compare; a missing one (not a number) is dropped or counts as zero."""
+    if missing is Missing.REPLACE:
+        kept = [0.0 if math.isnan(value) else value for value in values]
+    else:
+        kept = [value for value in values if not math.isnan(value)]
+    if not outliers.remove or not kept:
+        return kept
+    far = beyond_fences(kept, outliers.factor, cautious=True)
+    return [value for value, is_far in zip(kept, far, strict=True) if not is_far]
+
+
+def beyond_fences(values: Sequence[float], factor: float, *, cautious: bool = False) -> list[bool]:
+    """Outside the quartiles by more than this many interquartile ranges.
+
+    The cautious fences never cut inside the first and the last percent of the data.
+    """
+    lower, upper = statistics.percentile(values, 25), statistics.percentile(values, 75)
+    reach = factor * (upper - lower)
+    lower, upper = lower - reach, upper + reach
+    if cautious:
+        lower = min(lower, statistics.percentile(values, 1))
+        upper = max(upper, statistics.percentile(values, 99))
+    return [value > upper or value < lower for value in values]
+
+
+def beyond_sigmas(values: Sequence[float], sigmas: float) -> list[bool]:
+    """Further from the mean than this many standard deviations."""
+    centre, deviation = statistics.mean(values), statistics.standard_deviation(values)
+    return [abs(value - centre) > sigmas * deviation for value in values]

@@ -1,0 +1,205 @@
+"""A second look at a Pass: what a test of ranks cannot see.
+
+Ranks answer one question, whether all of a side moved. Three changes that people care about
+leave the middle of the ranks where it was, and each has a look of its own here:
+
+- `counts`: a few events where there were none (most samples are zero on both sides);
+- `jump`: a part of the samples lies past everything that control ever showed;
+- `spread`: the same centre, but far wider or far narrower.
+
+Every look can only turn a Pass into High or Low, never the other way round, and more tolerance
+never adds one. docs/explanation/judge.md tells the price of each.
+"""
+
+import dataclasses
+import enum
+import math
+from collections.abc import Sequence
+
+from fairlead.domain.analysis import classify, ranksum, reasons, statistics, verdict
+
+MANY_EVENTS = 10_000
+
+
+class Look(enum.Enum):
+    """The looks, in the order in which they are taken."""
+
+    COUNTS = "counts"
+    JUMP = "jump"
+    SPREAD = "spread"
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Attention:
+    """Which looks are taken, and what each needs to speak up."""
+
+    looks: tuple[Look, ...] = tuple(Look)
+    # At 98 % no fewer than seven events in total could ever count; errors are dearer than that.
+    counts_confidence: float = 0.90
+    # How many times wider or narrower a spread must be.
+    spread: float = 3.0
+
+
+EVERYTHING = Attention()
+NOTHING = Attention(looks=())
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Sight:
+    """What a look saw: a label instead of Pass, and why."""
+
+    label: verdict.Label
+    reason: str
+    critical: bool
+
+
+def look_again(
+    told: verdict.Finding,
+    rule: classify.Rule,
+    sides: classify.Sides,
+    strictness: classify.Strictness,
+    attention: Attention,
+) -> verdict.Finding:
+    """The finding as it stands, or as the first look that sees more would have it."""
+    if told.label is not verdict.Label.PASS or told.interval is None:
+        return told
+    for look in attention.looks:
+        match look:
+            case Look.COUNTS:
+                sight = _counts(rule, sides, attention.counts_confidence)
+            case Look.JUMP:
+                sight = _jump(rule, sides, strictness)
+            case Look.SPREAD:
+                sight = _spread(rule, sides, strictness, attention.spread)
+        if sight is not None:
+            reason = f"{reasons.means(sides.control, sides.experiment)}; {sight.reason}"
+            return dataclasses.replace(
+                told, label=sight.label, reason=reason, critical=sight.critical
+            )
+    return told
+
+
+def _counts(rule: classify.Rule, sides: classify.Sides, confidence: float) -> Sight | None:
+    if not _are_sparse_counts(sides):
+        return None
+    # Events come in bursts; a burst is one piece of news, not a hundred.
+    burst = max(1.0, _dispersion(sides.control, sides.experiment))
+    effect = classify.effect_of(rule, sides)
+    for label, more, fewer in (
+        (verdict.Label.HIGH, sides.experiment, sides.control),
+        (verdict.Label.LOW, sides.control, sides.experiment),
+    ):
+        if not classify.watches(rule, label) or classify.is_allowed(rule, label, effect):
+            continue
+        events, others = math.floor(sum(more) / burst), math.ceil(sum(fewer) / burst)
+        chance = _chance(events, events + others, len(more) / (len(more) + len(fewer)))
+        if chance < (1 - confidence) / 2:
+            told = f"{sum(sides.experiment):g} events against {sum(sides.control):g} of control"
+            odds = f"chance gives so uneven a split once in {reasons.figure(1 / chance)}"
+            critical = classify.is_critical(rule, label, effect)
+            return Sight(label, f"sparse counts: {told}; {odds}", critical)
+    return None
+
+
+def _are_sparse_counts(sides: classify.Sides) -> bool:
+    every = [*sides.control, *sides.experiment]
+    if every.count(0.0) * 2 < len(every):
+        return False
+    return all(value >= 0 and value % 1 == 0 for value in every)
+
+
+def _dispersion(*sides: Sequence[float]) -> float:
+    """How much more the counts vary than independent events would; 1 if they are."""
+    excess, free = 0.0, 0
+    for side in sides:
+        centre = statistics.mean(side)
+        if centre > 0:
+            excess += sum((value - centre) ** 2 for value in side) / centre
+            free += len(side) - 1
+    return excess / free if free else 1.0
+
+
+def _chance(events: int, total: int, share: float) -> float:
+    """The chance of so many events on this side, if an event falls on either side alike."""
+    expected = total * share
+    if events <= expected:
+        return 1.0
+    if total > MANY_EVENTS:
+        distance = (events - expected) / math.sqrt(expected * (1 - share))
+        # Past 38 standard deviations a float knows no difference from zero.
+        return max(math.erfc(distance / statistics.SQRT_2) / 2, math.ulp(0.0))
+    return max(statistics.binomial_upper(events, total, share), math.ulp(0.0))
+
+
+def _jump(
+    rule: classify.Rule, sides: classify.Sides, strictness: classify.Strictness
+) -> Sight | None:
+    control, experiment = statistics.mean(sides.control), statistics.mean(sides.experiment)
+    if not abs(experiment - control) > strictness.tolerance * abs(control):
+        return None
+    effect = classify.effect_of(rule, sides)
+    if experiment > control:
+        label, edge, word = verdict.Label.HIGH, max(sides.control), "above"
+        beyond = sum(value > edge for value in sides.experiment)
+    else:
+        label, edge, word = verdict.Label.LOW, min(sides.control), "below"
+        beyond = sum(value < edge for value in sides.experiment)
+    if not classify.watches(rule, label) or classify.is_allowed(rule, label, effect):
+        return None
+    count = len(sides.experiment)
+    chance = statistics.exceedance(beyond, count, len(sides.control))
+    if not chance < (1 - strictness.confidence) / 2:
+        return None
+    told = f"{beyond} of {count} samples lie {word} all of control ({reasons.figure(edge)})"
+    odds = f"chance does this once in {reasons.figure(1 / chance)}"
+    critical = classify.is_critical(rule, label, effect)
+    return Sight(label, f"a part jumped: {told}; {odds}", critical)
+
+
+def _spread(
+    rule: classify.Rule,
+    sides: classify.Sides,
+    strictness: classify.Strictness,
+    limit: float,
+) -> Sight | None:
+    centre = statistics.percentile(sides.control, 50)
+    apart = classify.Sides(_deviations(sides.control), _deviations(sides.experiment))
+    before, after = statistics.mean(apart.control), statistics.mean(apart.experiment)
+    if not abs(after - before) > strictness.tolerance * abs(centre):
+        return None
+    label = _spread_label(rule, before, after, limit)
+    if label is None or not classify.are_enough(apart, strictness.confidence):
+        return None
+    if not _is_shifted(apart, strictness):
+        return None
+    told = f"typical distance from the median {reasons.figure(after)}"
+    told += f" against {reasons.figure(before)} of control"
+    change = "grew" if after > before else "shrank"
+    return Sight(label, f"spread {change}: {told}", rule.critical)
+
+
+def _spread_label(
+    rule: classify.Rule, before: float, after: float, limit: float
+) -> verdict.Label | None:
+    """A wider spread is bad news on the watched side; a narrower one only if any change is."""
+    if after > before:
+        wider = rule.direction is not classify.Direction.DECREASE
+        label = verdict.Label.HIGH if wider else verdict.Label.LOW
+        return label if after >= limit * before else None
+    if rule.direction is not classify.Direction.EITHER:
+        return None
+    return verdict.Label.LOW if after * limit <= before else None
+
+
+def _deviations(values: Sequence[float]) -> list[float]:
+    centre = statistics.percentile(values, 50)
+    return [abs(value - centre) for value in values]
+
+
+def _is_shifted(apart: classify.Sides, strictness: classify.Strictness) -> bool:
+    try:
+        interval = classify.shift(apart, strictness)
+    except ranksum.AllTiedError:
+        return False
+    band = strictness.tolerance * abs(interval.estimate)
+    return interval.low > band or interval.high < -band
