@@ -19,6 +19,8 @@ from collections.abc import Sequence
 from fairlead.domain.analysis import classify, ranksum, reasons, statistics, verdict
 
 MANY_EVENTS = 10_000
+# Counts vary by chance; only beyond so many standard deviations of it do we call them bursty.
+BURSTY = 2.33
 
 
 class Look(enum.Enum):
@@ -83,7 +85,7 @@ def _counts(rule: classify.Rule, sides: classify.Sides, confidence: float) -> Si
     if not _are_sparse_counts(sides):
         return None
     # Events come in bursts; a burst is one piece of news, not a hundred.
-    burst = max(1.0, _dispersion(sides.control, sides.experiment))
+    burst = _dispersion(sides.control, sides.experiment)
     effect = classify.effect_of(rule, sides)
     for label, more, fewer in (
         (verdict.Label.HIGH, sides.experiment, sides.control),
@@ -109,14 +111,16 @@ def _are_sparse_counts(sides: classify.Sides) -> bool:
 
 
 def _dispersion(*sides: Sequence[float]) -> float:
-    """How much more the counts vary than independent events would; 1 if they are."""
+    """How much more the counts vary than independent events would; 1 if chance explains it."""
     excess, free = 0.0, 0
     for side in sides:
         centre = statistics.mean(side)
         if centre > 0:
             excess += sum((value - centre) ** 2 for value in side) / centre
             free += len(side) - 1
-    return excess / free if free else 1.0
+    if not free or excess / free <= 1 + BURSTY * math.sqrt(2 / free):
+        return 1.0
+    return excess / free
 
 
 def _chance(events: int, total: int, share: float) -> float:
