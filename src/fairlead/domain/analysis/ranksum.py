@@ -13,7 +13,8 @@ import dataclasses
 import functools
 import itertools
 import math
-from collections.abc import Callable, Sequence
+import operator
+from collections.abc import Callable, Iterable, Sequence
 
 from fairlead.domain.analysis import statistics
 
@@ -67,11 +68,11 @@ def spread_out(value: float, count: int, scale: float) -> list[float]:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Tread:
-    """What one evaluation learned: how many of control lie below each shifted value."""
+    """What one evaluation learned: how many values of control lie below each shifted one."""
 
     shift: float
     places: list[int]
-    total: int
+    below: int
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -80,40 +81,45 @@ class _Window:
 
     left: float
     right: float
-    settled: int
+    below: int
     pairs: list[tuple[float, float]]
+    weights: list[int]
 
 
 class _Staircase:
     """The standardised rank statistic of the experiment, as a function of the shift taken off.
 
-    A search ends in many small steps between two shifts that it has seen. Only the pairs whose
-    order differs between the two can change there, so once they are few, we count those alone.
-    The comparison stays `value - shift` against control, so rounding stays the same as well.
+    Two things make it fast. Equal values are kept once, with their number. And a search ends in
+    many small steps between two shifts that it has seen: only the pairs whose order differs
+    between the two can change there, so once they are few, we count those alone. The comparison
+    stays `value - shift` against control, so rounding stays what it would be without all this.
     """
 
     def __init__(self, control: Sequence[float], experiment: Sequence[float]) -> None:
         self._control = sorted(control)
         self._experiment = sorted(experiment)
-        self._present = set(self._control)
+        held = collections.Counter(self._control)
+        self._levels, self._held = list(held), list(held.values())
+        self._under = [0, *itertools.accumulate(self._held)]
+        weighted = collections.Counter(self._experiment)
+        self._values, self._weights = list(weighted), list(weighted.values())
+        self._repeats = len(held) < len(control) or len(weighted) < len(experiment)
+        self._present = set(self._levels)
         self._pairs = len(control) * len(experiment)
         self._total = len(control) + len(experiment)
-        self._own_ties = _ties(self._control) + _ties(self._experiment)
-        self._risky = _is_close(self._experiment) or _is_infinite(self._control, self._experiment)
+        self._own_ties = _ties(self._held) + _ties(self._weights)
+        self._risky = _is_close(self._values) or _is_infinite(self._levels, self._values)
         self._heights: dict[float, float] = {}
         self._treads: list[_Tread] = []
-        self._window = _Window(0.0, 0.0, 0, [])
-        self.left = self._experiment[0] - self._control[-1]
-        self.right = self._experiment[-1] - self._control[0]
+        self._window = _Window(0.0, 0.0, 0, [], [])
+        self.left = self._values[0] - self._levels[-1]
+        self.right = self._values[-1] - self._levels[0]
 
     def __call__(self, shift: float) -> float:
         # The three searches start from the same ends, and often meet again.
         height = self._heights.get(shift)
         if height is None:
-            if self._risky:
-                height = self._with_ties([value - shift for value in self._experiment])
-            else:
-                height = self._nearby(shift)
+            height = self._with_ties(shift) if self._risky else self._nearby(shift)
             self._heights[shift] = height
         return height
 
@@ -124,10 +130,12 @@ class _Staircase:
             if found is None:
                 return self._everywhere(shift)
             window = self._window = found
-        leads = [value - shift - other for value, other in window.pairs]
+        leads = [value - shift - level for value, level in window.pairs]
         if 0.0 in leads:
-            return self._everywhere(shift)
-        return self._height(window.settled + sum(map((0.0).__lt__, leads)), self._own_ties)
+            return self._with_ties(shift)
+        won = map((0.0).__lt__, leads)
+        more = sum(itertools.compress(window.weights, won)) if self._repeats else sum(won)
+        return self._height(window.below + more, self._own_ties)
 
     def _narrow(self, shift: float) -> _Window | None:
         """The pairs that change order around this shift, if the known neighbours leave few."""
@@ -135,31 +143,43 @@ class _Staircase:
         if not 0 < right < len(self._treads):
             return None
         before, after = self._treads[right - 1], self._treads[right]
-        if before.total - after.total > FEW_PAIRS:
+        if not self._repeats and before.below - after.below > FEW_PAIRS:
             return None
-        pairs = [
-            (value, other)
-            for value, most, least in zip(
-                self._experiment, before.places, after.places, strict=True
-            )
+        changed = [
+            (index, place)
+            for index, (most, least) in enumerate(zip(before.places, after.places, strict=True))
             if most != least
-            for other in self._control[least:most]
+            for place in range(least, most)
         ]
-        return _Window(before.shift, after.shift, after.total, pairs)
+        if len(changed) > FEW_PAIRS:
+            return None
+        return _Window(
+            before.shift,
+            after.shift,
+            after.below,
+            [(self._values[index], self._levels[place]) for index, place in changed],
+            [self._weights[index] * self._held[place] for index, place in changed],
+        )
 
     def _everywhere(self, shift: float) -> float:
-        shifted = [value - shift for value in self._experiment]
+        shifted = [value - shift for value in self._values]
         if not self._present.isdisjoint(shifted):
-            return self._with_ties(shifted)
-        places = list(map(bisect.bisect_left, itertools.repeat(self._control), shifted))
-        total = sum(places)
-        bisect.insort(self._treads, _Tread(shift, places, total), key=_shift)
-        return self._height(total, self._own_ties)
+            return self._with_ties(shift)
+        places = list(map(bisect.bisect_left, itertools.repeat(self._levels), shifted))
+        if self._repeats:
+            under = map(self._under.__getitem__, places)
+            below = sum(map(operator.mul, under, self._weights))
+        else:
+            below = sum(places)
+        bisect.insort(self._treads, _Tread(shift, places, below), key=_shift)
+        return self._height(below, self._own_ties)
 
-    def _with_ties(self, shifted: list[float]) -> float:
+    def _with_ties(self, shift: float) -> float:
         """The whole count, ties as halves, in case control and the experiment share a value."""
+        shifted = [value - shift for value in self._experiment]
         below = statistics.wins(shifted, self._control)
-        return self._height(below, _ties(self._control + shifted))
+        counts = collections.Counter(self._control + shifted)
+        return self._height(below, _ties(counts.values()))
 
     def _height(self, below: float, ties: int) -> float:
         lead = below - self._pairs / 2
@@ -174,10 +194,8 @@ def _shift(tread: _Tread) -> float:
     return tread.shift
 
 
-def _ties(values: list[float]) -> int:
-    if len(set(values)) == len(values):
-        return 0
-    return sum(count**3 - count for count in collections.Counter(values).values())
+def _ties(counts: Iterable[int]) -> int:
+    return sum(count**3 - count for count in counts)
 
 
 def _is_infinite(*sides: list[float]) -> bool:

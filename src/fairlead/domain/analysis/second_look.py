@@ -18,6 +18,7 @@ from collections.abc import Sequence
 
 from fairlead.domain.analysis import classify, ranksum, reasons, statistics, verdict
 
+FEW_EVENTS = 10
 MANY_EVENTS = 10_000
 # Counts vary by chance; only beyond so many standard deviations of it do we call them bursty.
 BURSTY = 2.33
@@ -36,7 +37,7 @@ class Attention:
     """Which looks are taken, and what each needs to speak up."""
 
     looks: tuple[Look, ...] = tuple(Look)
-    # At 98 % no fewer than seven events in total could ever count; errors are dearer than that.
+    # For fewer than ten events in all: at 98 % no fewer than seven could ever count.
     counts_confidence: float = 0.90
     # How many times wider or narrower a spread must be.
     spread: float = 3.0
@@ -68,7 +69,7 @@ def look_again(
     for look in attention.looks:
         match look:
             case Look.COUNTS:
-                sight = _counts(rule, sides, attention.counts_confidence)
+                sight = _counts(rule, sides, strictness.confidence, attention.counts_confidence)
             case Look.JUMP:
                 sight = _jump(rule, sides, strictness)
             case Look.SPREAD:
@@ -81,7 +82,9 @@ def look_again(
     return told
 
 
-def _counts(rule: classify.Rule, sides: classify.Sides, confidence: float) -> Sight | None:
+def _counts(
+    rule: classify.Rule, sides: classify.Sides, confidence: float, few_confidence: float
+) -> Sight | None:
     if not _are_sparse_counts(sides):
         return None
     # Events come in bursts; a burst is one piece of news, not a hundred.
@@ -95,7 +98,8 @@ def _counts(rule: classify.Rule, sides: classify.Sides, confidence: float) -> Si
             continue
         events, others = math.floor(sum(more) / burst), math.ceil(sum(fewer) / burst)
         chance = _chance(events, events + others, len(more) / (len(more) + len(fewer)))
-        if chance < (1 - confidence) / 2:
+        sure = few_confidence if events + others < FEW_EVENTS else confidence
+        if chance < (1 - sure) / 2:
             told = f"{sum(sides.experiment):g} events against {sum(sides.control):g} of control"
             odds = f"chance gives so uneven a split once in {reasons.figure(1 / chance)}"
             critical = classify.is_critical(rule, label, effect)
