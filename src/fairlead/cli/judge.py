@@ -85,9 +85,9 @@ def _lines(judgement: verdict.Judgement) -> list[str]:
     """The verdict first, then the numbers, then why, metric by metric."""
     rows = [COLUMNS, *(_row(finding) for finding in judgement.findings)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(COLUMNS))]
-    lines = [f"{judgement.verdict.value}, score {judgement.score:g}: {judgement.reason}", ""]
+    lines = [f"{judgement.verdict.value}: {judgement.reason}", ""]
     lines += ["  ".join(map(str.ljust, row, widths)).rstrip() for row in rows]
-    lines.append("")
+    lines += ["", f"score {judgement.score:g}"]
     lines += [
         f"group {group.name}: score {group.score:.4g}, weight {group.weight:.4g}"
         for group in judgement.groups

@@ -65,8 +65,8 @@ class Strictness:
     confidence: float = 0.98
     tolerance: float = 0.25
     # Kayenta searches the shift to 0.0001 in the metric's own unit, which is too coarse for
-    # metrics of that size; a judge that need not match it sets this.
-    any_scale: bool = False
+    # metrics of that size, and takes ratios of negative means. Only its twin must do so too.
+    as_kayenta: bool = True
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -138,7 +138,7 @@ def finding(
 def shift(sides: Sides, strictness: Strictness) -> ranksum.Interval:
     """The interval of the shift, searched in the metric's unit or free of it."""
     control, experiment = _distinct(sides)
-    if not strictness.any_scale:
+    if strictness.as_kayenta:
         return ranksum.shift_interval(control, experiment, strictness.confidence)
     width = max(experiment) - min(experiment) + max(control) - min(control)
     if not 0 < width < math.inf:
@@ -151,15 +151,29 @@ def shift(sides: Sides, strictness: Strictness) -> ranksum.Interval:
         strictness.confidence,
     )
     return ranksum.Interval(
-        low=math.ldexp(found.low, -power),
-        high=math.ldexp(found.high, -power),
-        estimate=math.ldexp(found.estimate, -power),
+        low=_scaled_back(found.low, power),
+        high=_scaled_back(found.high, power),
+        estimate=_scaled_back(found.estimate, power),
     )
 
 
-def effect_of(rule: Rule, sides: Sides) -> float:
+def _scaled_back(value: float, power: int) -> float:
+    try:
+        return math.ldexp(value, -power)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def effect_of(rule: Rule, sides: Sides, strictness: Strictness) -> float:
+    """The size of the difference; not a number if it cannot be told."""
     if rule.effect.measure is Measure.COMMON_LANGUAGE:
         return statistics.common_language(sides.control, sides.experiment)
+    if (
+        not strictness.as_kayenta
+        and min(map(statistics.mean, (sides.control, sides.experiment))) < 0
+    ):
+        # -9 is three times -3, and yet less.
+        return math.nan
     return statistics.mean_ratio(sides.control, sides.experiment)
 
 
@@ -210,7 +224,7 @@ def _compare(
     rule: Rule, sides: Sides, interval: ranksum.Interval, strictness: Strictness
 ) -> verdict.Finding:
     band = strictness.tolerance * abs(interval.estimate)
-    effect = effect_of(rule, sides)
+    effect = effect_of(rule, sides, strictness)
     label = verdict.Label.PASS
     reason = reasons.unshifted(interval, band, strictness.confidence)
     for candidate, outside in (

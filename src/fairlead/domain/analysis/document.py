@@ -138,7 +138,7 @@ def _bench(given: fields.Judge) -> judge.Bench:
     strictness = classify.Strictness(
         confidence=_within(given.confidence, usual.confidence, (0.5, 1), f"{at}.confidence"),
         tolerance=_within(given.tolerance, usual.tolerance, (0, math.inf), f"{at}.tolerance"),
-        any_scale=usual.any_scale,
+        as_kayenta=usual.as_kayenta,
     )
     if own:
         return judge.Bench(strictness=strictness, attention=_attention(given))

@@ -19,7 +19,7 @@ class Name(enum.Enum):
     KAYENTA = "kayenta"
 
 
-OWN_STRICTNESS = classify.Strictness(any_scale=True)
+OWN_STRICTNESS = classify.Strictness(as_kayenta=False)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

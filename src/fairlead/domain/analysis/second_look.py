@@ -69,11 +69,11 @@ def look_again(
     for look in attention.looks:
         match look:
             case Look.COUNTS:
-                sight = _counts(rule, sides, strictness.confidence, attention.counts_confidence)
+                sight = _counts(rule, sides, strictness, attention.counts_confidence)
             case Look.JUMP:
                 sight = _jump(rule, sides, strictness)
             case Look.SPREAD:
-                sight = _spread(rule, sides, strictness, attention.spread)
+                sight = _spread(rule, _aligned(sides, told.interval), strictness, attention.spread)
         if sight is not None:
             reason = f"{reasons.means(sides.control, sides.experiment)}; {sight.reason}"
             return dataclasses.replace(
@@ -83,13 +83,13 @@ def look_again(
 
 
 def _counts(
-    rule: classify.Rule, sides: classify.Sides, confidence: float, few_confidence: float
+    rule: classify.Rule, sides: classify.Sides, strictness: classify.Strictness, few: float
 ) -> Sight | None:
     if not _are_sparse_counts(sides):
         return None
     # Events come in bursts; a burst is one piece of news, not a hundred.
     burst = _dispersion(sides.control, sides.experiment)
-    effect = classify.effect_of(rule, sides)
+    effect = classify.effect_of(rule, sides, strictness)
     for label, more, fewer in (
         (verdict.Label.HIGH, sides.experiment, sides.control),
         (verdict.Label.LOW, sides.control, sides.experiment),
@@ -98,7 +98,7 @@ def _counts(
             continue
         events, others = math.floor(sum(more) / burst), math.ceil(sum(fewer) / burst)
         chance = _chance(events, events + others, len(more) / (len(more) + len(fewer)))
-        sure = few_confidence if events + others < FEW_EVENTS else confidence
+        sure = few if events + others < FEW_EVENTS else strictness.confidence
         if chance < (1 - sure) / 2:
             told = f"{sum(sides.experiment):g} events against {sum(sides.control):g} of control"
             odds = f"chance gives so uneven a split once in {reasons.figure(1 / chance)}"
@@ -145,7 +145,7 @@ def _jump(
     control, experiment = statistics.mean(sides.control), statistics.mean(sides.experiment)
     if not abs(experiment - control) > strictness.tolerance * abs(control):
         return None
-    effect = classify.effect_of(rule, sides)
+    effect = classify.effect_of(rule, sides, strictness)
     if experiment > control:
         label, edge, word = verdict.Label.HIGH, max(sides.control), "above"
         beyond = sum(value > edge for value in sides.experiment)
@@ -171,7 +171,10 @@ def _spread(
     limit: float,
 ) -> Sight | None:
     centre = statistics.percentile(sides.control, 50)
-    apart = classify.Sides(_deviations(sides.control), _deviations(sides.experiment))
+    apart = classify.Sides(
+        control=[abs(value - centre) for value in sides.control],
+        experiment=[abs(value - centre) for value in sides.experiment],
+    )
     before, after = statistics.mean(apart.control), statistics.mean(apart.experiment)
     if not abs(after - before) > strictness.tolerance * abs(centre):
         return None
@@ -199,9 +202,12 @@ def _spread_label(
     return verdict.Label.LOW if after * limit <= before else None
 
 
-def _deviations(values: Sequence[float]) -> list[float]:
-    centre = statistics.percentile(values, 50)
-    return [abs(value - centre) for value in values]
+def _aligned(sides: classify.Sides, interval: ranksum.Interval) -> classify.Sides:
+    """With a shift that is sure taken off: a side that moved is not a wider one."""
+    if not (interval.low > 0 or interval.high < 0) or math.isinf(interval.estimate):
+        return sides
+    moved = interval.estimate
+    return classify.Sides(sides.control, [value - moved for value in sides.experiment])
 
 
 def _is_shifted(apart: classify.Sides, strictness: classify.Strictness) -> bool:
