@@ -203,8 +203,8 @@ def _is_infinite(*sides: list[float]) -> bool:
 
 
 def _is_close(ordered: list[float]) -> bool:
-    scale = max(abs(ordered[0]), abs(ordered[-1])) * CLOSE
-    return any(0 < after - before <= scale for before, after in itertools.pairwise(ordered))
+    gaps = map(operator.sub, itertools.islice(ordered, 1, None), ordered)
+    return min(gaps, default=math.inf) <= max(abs(ordered[0]), abs(ordered[-1])) * CLOSE
 
 
 def _bound(staircase: _Staircase, quantile: float) -> float:

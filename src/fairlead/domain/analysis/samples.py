@@ -28,7 +28,9 @@ KEEP_ALL = Outliers()
 
 def clean(values: Sequence[float], missing: Missing, outliers: Outliers) -> list[float]:
     """The samples to compare; a missing one (not a number) is dropped or counts as zero."""
-    if missing is Missing.REPLACE:
+    if not any(map(math.isnan, values)):
+        kept = list(values)
+    elif missing is Missing.REPLACE:
         kept = [0.0 if math.isnan(value) else value for value in values]
     else:
         kept = [value for value in values if not math.isnan(value)]

@@ -3,6 +3,7 @@
 import bisect
 import itertools
 import math
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -42,7 +43,8 @@ def mean(values: Sequence[float]) -> float:
     if not count:
         return math.nan
     rough = sum(values) / count
-    return rough + sum(value - rough for value in values) / count
+    lost: float = sum(map(operator.sub, values, itertools.repeat(rough)))
+    return rough + lost / count
 
 
 def standard_deviation(values: Sequence[float]) -> float:
