@@ -29,7 +29,7 @@ def test_the_worked_example_is_what_the_command_says() -> None:
 
 
 def test_every_field_is_in_the_reference() -> None:
-    structs = [
+    structs: list[type[msgspec.Struct]] = [
         *(fields.Config, fields.Classifier, fields.ScoreThresholds, fields.Metric),
         *(fields.Canary, fields.EffectSize, fields.Outliers, fields.Judge),
     ]

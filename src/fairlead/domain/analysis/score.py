@@ -33,6 +33,8 @@ def score(
 ) -> verdict.Score:
     """The score of all metrics that are not muted."""
     heard = [finding for finding in findings if not finding.muted]
+    if not heard:
+        return verdict.Score(0.0, (), "every metric is muted")
     groups = _group_scores(heard, weights, sharing)
     critical = [
         finding for finding in heard if finding.critical and finding.label is not verdict.Label.PASS

@@ -68,6 +68,12 @@ def test_a_muted_metric_is_told_but_not_counted() -> None:
     assert [finding.label.value for finding in then.findings] == ["Pass", "High"]
 
 
+def test_nothing_to_hear_is_no_pass() -> None:
+    then = judge.judge(case((rule("a", muted=True), GOOD)))
+
+    assert (then.verdict, then.reason) == (verdict.Verdict.FAIL, "every metric is muted")
+
+
 def test_half_of_the_metrics_without_data_is_no_basis() -> None:
     then = judge.judge(case((rule("a"), GOOD), (rule("b"), [])))
 
