@@ -7,8 +7,8 @@ from typing import Any
 
 import click.testing
 import pytest
-from bench import judge as bench
 
+from bench import judge as bench
 from fairlead.cli import judge as command
 from fairlead.domain.analysis import document
 from fairlead.domain.analysis import judge as judging

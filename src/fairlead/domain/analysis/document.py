@@ -122,6 +122,9 @@ def _config(given: object) -> fields.Config:
     except msgspec.ValidationError as error:
         problem, _, path = str(error).partition(" - at `$")
         _refuse(f"config{path.rstrip('`')}", problem[:1].lower() + problem[1:].replace("`", ""))
+    except UnicodeEncodeError as error:
+        # JSON may escape half of a character; it has no bytes, so it is no text.
+        _refuse("config", f"text that is not Unicode, {error.object!a}")
     if not config.metrics:
         _refuse("config.metrics", "no metric", hint="name at least one metric")
     if len(config.metrics) > MOST_METRICS:
@@ -179,6 +182,10 @@ def _rules(metrics: Sequence[fields.Metric], name: judge.Name) -> tuple[classify
         path = f"config.metrics[{index}].name"
         if not metric.name:
             _refuse(path, "empty name")
+        for word in (metric.name, *(metric.groups or ())):
+            # What cannot be shown would confuse a terminal, or not be written at all.
+            if not word.isprintable():
+                _refuse(f"config.metrics[{index}]", f"name with control characters {word!a}")
         if metric.name in seen:
             _refuse(path, f"second metric named {metric.name!r}", hint="give each its own name")
         seen.add(metric.name)

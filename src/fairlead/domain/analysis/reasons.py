@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from fairlead.domain.analysis import ranksum, statistics
 
+NEVER = 1e-9
+
 
 def figure(value: float) -> str:
     return f"{value:.4g}"
@@ -45,6 +47,13 @@ def small_effect(name: str, effect: float, limit: float) -> str:
 
 def unwatched(direction: str) -> str:
     return f"shifted, but only a {direction} counts"
+
+
+def odds(chance: float) -> str:
+    """How often chance alone does such a thing; what never happens needs no digits."""
+    if chance < NEVER:
+        return "less than once in a billion"
+    return f"once in {figure(1 / chance)}"
 
 
 def few(control: int, experiment: int) -> str:

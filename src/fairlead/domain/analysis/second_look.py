@@ -101,7 +101,7 @@ def _counts(
         sure = few if events + others < FEW_EVENTS else strictness.confidence
         if chance < (1 - sure) / 2:
             told = f"{sum(sides.experiment):g} events against {sum(sides.control):g} of control"
-            odds = f"chance gives so uneven a split once in {reasons.figure(1 / chance)}"
+            odds = f"chance gives so uneven a split {reasons.odds(chance)}"
             critical = classify.is_critical(rule, label, effect)
             return Sight(label, f"sparse counts: {told}; {odds}", critical)
     return None
@@ -134,9 +134,8 @@ def _chance(events: int, total: int, share: float) -> float:
         return 1.0
     if total > MANY_EVENTS:
         distance = (events - expected) / math.sqrt(expected * (1 - share))
-        # Past 38 standard deviations a float knows no difference from zero.
-        return max(math.erfc(distance / statistics.SQRT_2) / 2, math.ulp(0.0))
-    return max(statistics.binomial_upper(events, total, share), math.ulp(0.0))
+        return math.erfc(distance / statistics.SQRT_2) / 2
+    return statistics.binomial_upper(events, total, share)
 
 
 def _jump(
@@ -159,7 +158,7 @@ def _jump(
     if not chance < (1 - strictness.confidence) / 2:
         return None
     told = f"{beyond} of {count} samples lie {word} all of control ({reasons.figure(edge)})"
-    odds = f"chance does this once in {reasons.figure(1 / chance)}"
+    odds = f"chance does this {reasons.odds(chance)}"
     critical = classify.is_critical(rule, label, effect)
     return Sight(label, f"a part jumped: {told}; {odds}", critical)
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from fairlead import errors
 from fairlead.domain.analysis import classify, document, judge, samples, second_look, verdict
 
+TEXT = st.text(st.characters(exclude_categories=()), max_size=5)
 JSON = st.recursive(
-    st.none() | st.booleans() | st.floats() | st.text(max_size=5),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    st.none() | st.booleans() | st.floats() | TEXT,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(TEXT, inner),
 )
 
 
@@ -164,9 +165,20 @@ def test_an_empty_list_of_groups_is_kept_for_kayenta_only() -> None:
         ({"config": {}, "control": {}}, "missing", "experiment"),
         (case() | {"config": 3}, "expected object, got int", "config"),
         (case(metrics=[]), "no metric", "config.metrics"),
+        (case(**{"\ud800": 1}), "text that is not Unicode, '\\ud800'", "config"),
         (case(metric=[]), "object contains unknown field metric", "config"),
         (case(metrics=[{}]), "object missing required field name", "config.metrics[0]"),
         (case(metrics=[{"name": ""}]), "empty name", "config.metrics[0].name"),
+        (
+            case(metrics=[{"name": "a\n"}]),
+            "name with control characters 'a\\n'",
+            "config.metrics[0]",
+        ),
+        (
+            case(metrics=[{"name": "a", "groups": ["\ud800"]}]),
+            "name with control characters '\\ud800'",
+            "config.metrics[0]",
+        ),
         (
             case(metrics=[{"name": "a"}, {"name": "a"}]),
             "second metric named 'a'",

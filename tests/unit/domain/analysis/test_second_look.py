@@ -85,6 +85,18 @@ def test_a_part_that_jumped_is_high_with_its_numbers() -> None:
     assert "7 of 10 samples lie above all of control (1)" in then.reason
 
 
+@pytest.mark.parametrize("count", [60, 2000])
+def test_what_chance_never_does_needs_no_digits(count: int) -> None:
+    half = count // 2
+    control = [1.0 + number / count for number in range(count)]
+    experiment = [100.0 + number for number in range(half)] + control[:half]
+
+    then = find(control, experiment, bench=only(second_look.Look.JUMP))
+
+    assert then.label is verdict.Label.HIGH
+    assert "chance does this less than once in a billion" in then.reason
+
+
 def test_a_part_that_fell_is_low() -> None:
     then = find([100.0] * 10, [1.0] * 7 + [100.0] * 3)
 
