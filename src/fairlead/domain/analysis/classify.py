@@ -140,7 +140,7 @@ def shift(sides: Sides, strictness: Strictness) -> ranksum.Interval:
     control, experiment = _distinct(sides)
     if strictness.as_kayenta:
         return ranksum.shift_interval(control, experiment, strictness.confidence)
-    width = max(experiment) - min(experiment) + max(control) - min(control)
+    width = max(*control, *experiment) - min(*control, *experiment)
     if not 0 < width < math.inf:
         return ranksum.shift_interval(control, experiment, strictness.confidence)
     # A power of two changes no digit, so ties stay ties.

@@ -20,6 +20,8 @@ from fairlead.domain.analysis import classify, ranksum, reasons, statistics, ver
 
 FEW_EVENTS = 10
 MANY_EVENTS = 10_000
+# Beyond this a float skips whole numbers, and nobody counted so far.
+MOST_EVENTS = 2.0**53
 # Counts vary by chance; only beyond so many standard deviations of it do we call them bursty.
 BURSTY = 2.33
 
@@ -109,7 +111,7 @@ def _counts(
 
 def _are_sparse_counts(sides: classify.Sides) -> bool:
     every = [*sides.control, *sides.experiment]
-    if every.count(0.0) * 2 < len(every):
+    if every.count(0.0) * 2 < len(every) or not sum(every) < MOST_EVENTS:
         return False
     return all(value >= 0 and value % 1 == 0 for value in every)
 
@@ -120,7 +122,7 @@ def _dispersion(*sides: Sequence[float]) -> float:
     for side in sides:
         centre = statistics.mean(side)
         if centre > 0:
-            excess += sum((value - centre) ** 2 for value in side) / centre
+            excess += statistics.squares(side, centre) / centre
             free += len(side) - 1
     if not free or excess / free <= 1 + BURSTY * math.sqrt(2 / free):
         return 1.0

@@ -53,7 +53,12 @@ def standard_deviation(values: Sequence[float]) -> float:
     if count < 2:  # noqa: PLR2004 - one value has no spread
         return 0.0 if count else math.nan
     centre = mean(values)
-    return math.sqrt(sum((value - centre) ** 2 for value in values) / (count - 1))
+    return math.sqrt(squares(values, centre) / (count - 1))
+
+
+def squares(values: Sequence[float], centre: float) -> float:
+    """Squared distances, summed; a product overflows to infinity where a power would raise."""
+    return sum((value - centre) * (value - centre) for value in values)
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
@@ -109,8 +114,7 @@ def wins(one: Sequence[float], other: Sequence[float]) -> float:
 def cohen_d(control: Sequence[float], experiment: Sequence[float]) -> float:
     """The distance of the means in pooled standard deviations; not a number without spread."""
     free = len(control) + len(experiment) - 2
-    spread = (len(experiment) - 1) * standard_deviation(experiment) ** 2
-    spread += (len(control) - 1) * standard_deviation(control) ** 2
+    spread = squares(experiment, mean(experiment)) + squares(control, mean(control))
     if free < 1 or not spread > 0:
         return math.nan
     return abs(mean(experiment) - mean(control)) / math.sqrt(spread / free)

@@ -23,6 +23,7 @@ BOTH = pytest.mark.parametrize("bench", [judge.Bench(), judge.KAYENTA], ids=["ou
         pytest.param([1.0, NAN, 2.0, 3.0], [3.0, 2.0, NAN, 1.0], "Pass", id="gaps on both sides"),
         pytest.param([1e300] * 3 + [2e300] * 3, [2e300] * 3 + [1e300] * 3, "Pass", id="huge"),
         pytest.param([1e300] * 5, [1e308] * 5, "High", id="huge and apart"),
+        pytest.param([1e-300] * 5, [1e16] * 5, "High", id="further apart than a float is long"),
     ],
 )
 def test_edges(

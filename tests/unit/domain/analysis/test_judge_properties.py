@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.domain.analysis import classify, document, judge, score, second_look, verdict
+from fairlead.domain.analysis import classify, document, judge, samples, score, second_look, verdict
 
 RULE = classify.Rule("metric")
 ANY = st.floats(allow_nan=True, allow_infinity=True)
@@ -38,6 +38,36 @@ def test_every_sample_there_is_gets_a_judgement(
     assert all(finding.reason for finding in then.findings)
     numbers = [told["metrics"][0][name] for name in ("ratio", "low", "high", "estimate")]
     assert all(number is None or math.isfinite(number) for number in numbers)
+
+
+EXTREME = st.lists(
+    st.sampled_from(
+        [0.0, -0.0, 1.0, 2.0, 5e-324, 1e-300, 1e16, 1e154, 1e300, 1.7e308, -1.7e308, math.inf]
+    ),
+    max_size=14,
+)
+RULES = st.builds(
+    classify.Rule,
+    st.just("metric"),
+    direction=st.sampled_from(list(classify.Direction)),
+    missing=st.sampled_from(list(samples.Missing)),
+    outliers=st.sampled_from([samples.KEEP_ALL, samples.Outliers(remove=True)]),
+    effect=st.sampled_from(
+        [classify.EffectLimits(), classify.EffectLimits(classify.Measure.COMMON_LANGUAGE, 0.5, 0.5)]
+    ),
+    critical=st.booleans(),
+)
+
+
+@given(EXTREME, EXTREME, RULES, BENCHES)
+@settings(max_examples=300)
+def test_no_number_is_too_large_or_too_small(
+    control: list[float], experiment: list[float], rule: classify.Rule, bench: judge.Bench
+) -> None:
+    then = judge.find(rule, control, experiment, bench)
+
+    assert then.reason
+    assert then.label in set(verdict.Label)
 
 
 @given(
