@@ -1,0 +1,56 @@
+"""What must be true of a story that is over, however often it was cut."""
+
+import contextlib
+
+from fairlead.engine import batch, codec, library, messages, projections
+from fairlead.engine import machine as machines
+from fairlead.engine.store import protocol
+from tests.durability import outside, story
+
+REPERTOIRE = batch.Repertoire(machines.Machines(story.MACHINES))
+
+
+def check(scene: story.Scene) -> int:
+    """Raise where anything was lost or done twice; how often the outside was asked again."""
+    with contextlib.closing(scene.store().open()) as session:
+        streams = library.streams(session, library.StreamFilter(limit=100_000))
+        assert len(streams) == scene.size.streams
+        assert [each.name for each in streams if each.ended_at is None] == []
+        assert session.rows("count_rows") == [(0, 0, 0, 0)]
+        total = sum(_check_events(session, each.name) for each in streams)
+        assert total == scene.size.events
+        _check_projection(session, streams)
+    return _check_outside(scene)
+
+
+def _check_events(session: protocol.Session, name: messages.StreamName) -> int:
+    """The events fold to the state that stands in the row, and none is missing."""
+    ((_, _, _, version, state_type, state_version, state, *_),) = session.rows(
+        "get_stream", name=name
+    )
+    rows = session.rows("stream_events", name=name, after=0, limit=100_000)
+    assert [row[1] for row in rows] == list(range(1, version + 1)), name
+    spoken = REPERTOIRE.of(name)
+    folded = spoken.machine.initial
+    for _, _, type_, event_version, data, *_ in rows:
+        event = spoken.codec.events.decode(codec.Encoded(type_, event_version, data))
+        folded = spoken.machine.evolve(folded, event)
+    kept = spoken.codec.states.decode(codec.Encoded(state_type, state_version, state))
+    assert folded == kept, name
+    return len(rows)
+
+
+def _check_projection(session: protocol.Session, streams: list[library.StreamView]) -> None:
+    rows = dict(projections.rows(session, story.COUNTED.name, limit=100_000))
+    assert rows == {
+        each.name: {"events": each.version, "last": each.version, "broken": 0} for each in streams
+    }
+
+
+def _check_outside(scene: story.Scene) -> int:
+    world = outside.Outside(scene.book)
+    accepted = world.accepted()
+    assert sorted(accepted) == sorted(scene.size.effects())
+    assert {what: keys for what, keys in accepted.items() if len(keys) != 1} == {}
+    assert len({keys[0] for keys in accepted.values()}) == len(accepted)
+    return world.count() - len(accepted)

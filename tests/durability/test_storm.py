@@ -1,0 +1,144 @@
+"""A storm: three workers over a thousand streams, one killed every second."""
+
+import asyncio
+import contextlib
+import random
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from fairlead import errors
+from fairlead.engine import service
+from tests.durability import checks, outside, story, worker
+from tools.servers.postgres import PostgresServer
+
+SIZE = story.Size(depots=10, trips=99, at_once=25, strikes=40)
+LEG_SECONDS = 0.2
+DEADLINE = 150.0
+WORKERS = 3
+
+
+@dataclass(slots=True)
+class Crew:
+    """Workers that are killed one by one, and replaced."""
+
+    scene: story.Scene
+    folder: Path
+    workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    kills: int = 0
+    gave_up: int = 0
+
+    def hire(self) -> None:
+        # Every other worker seems to live elsewhere, so that leases must tell of its death.
+        options = ["--far"] if len(list(self.folder.glob("worker-*"))) % 2 else []
+        log = self.folder / f"worker-{time.monotonic_ns()}.log"
+        self.workers.append(worker.start(self.scene, log, options))
+
+    def strike(self) -> None:
+        victim = self.workers.pop(random.randrange(len(self.workers)))
+        # One that found no database at its start has ended by itself, as it should.
+        if victim.poll() is None:
+            victim.kill()
+            self.kills += 1
+        else:
+            assert victim.returncode == errors.Unavailable.exit_code
+            self.gave_up += 1
+        victim.wait()
+        self.hire()
+
+    def dismiss(self) -> None:
+        for each in self.workers:
+            each.kill()
+            each.wait()
+
+
+@contextlib.contextmanager
+def crew(scene: story.Scene, folder: Path) -> Iterator[Crew]:
+    hired = Crew(scene, folder)
+    try:
+        for _ in range(WORKERS):
+            hired.hire()
+        yield hired
+    finally:
+        hired.dismiss()
+
+
+async def weather(
+    scene: story.Scene, folder: Path, blows: list[Callable[[], None]]
+) -> dict[str, object]:
+    """Order everything, let the storm rage until the last stream has ended, then look."""
+    total = len(list(scene.size.effects()))
+    begun = time.monotonic()
+    async with story.engine(scene, scene.store(), perform=False).running() as door:
+        await story.order(door, scene.size)
+        with crew(scene, folder) as hired:
+            raging = asyncio.create_task(_rage(hired, blows, total))
+            try:
+                await _finished(door, scene.size, raging)
+            finally:
+                raging.cancel()
+    seconds = time.monotonic() - begun
+    again = checks.check(scene)
+    assert not blows, "the story ended before the last restart"
+    return {
+        "seconds": round(seconds, 1),
+        "kills": hired.kills,
+        "gave_up": hired.gave_up,
+        "performed_again": again,
+        "events_per_second": round(scene.size.events / seconds),
+    }
+
+
+async def _finished(door: service.Engine, size: story.Size, raging: asyncio.Task[None]) -> None:
+    telling = asyncio.create_task(story.over(door, size, DEADLINE))
+    done, _ = await asyncio.wait([telling, raging], return_when=asyncio.FIRST_COMPLETED)
+    telling.cancel()
+    for each in done:
+        each.result()
+    assert telling in done
+
+
+async def _rage(hired: Crew, blows: list[Callable[[], None]], total: int) -> None:
+    world, planned = outside.Outside(hired.scene.book), len(blows)
+    while True:
+        await asyncio.sleep(1.0)
+        hired.strike()
+        due = (planned - len(blows) + 1) * total / (planned + 1)
+        if blows and world.count() >= due:
+            await asyncio.to_thread(blows.pop(0))
+
+
+def scene_of(database: str, folder: Path) -> story.Scene:
+    scene = story.Scene(database, folder / "book", SIZE, LEG_SECONDS)
+    scene.store().migrate()
+    return scene
+
+
+@pytest.mark.slow
+async def test_postgres_restarted_twice_in_a_storm_loses_nothing(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    with PostgresServer() as server:
+        scene = scene_of(server.create_database("storm"), tmp_path)
+        blows = [lambda: server.restart("fast"), lambda: server.restart("immediate")]
+
+        seen = await weather(scene, tmp_path, blows)
+
+    record_property("storm", seen)
+    assert int(str(seen["kills"])) >= 5
+
+
+@pytest.mark.slow
+async def test_sqlite_shared_by_workers_in_a_storm_loses_nothing(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    scene = scene_of(str(tmp_path / "storm.db"), tmp_path)
+
+    seen = await weather(scene, tmp_path, [])
+
+    record_property("storm", seen)
+    assert int(str(seen["kills"])) >= 5
