@@ -122,12 +122,16 @@ class Runner:
         answer: concurrent.futures.Future[T] = concurrent.futures.Future()
 
         def go(session: Callable[[], protocol.Session]) -> None:
-            # Opening it may fail too, and whoever waits must hear of that.
+            # Whoever sent it may have left; from here on nobody can.
+            if not answer.set_running_or_notify_cancel():
+                return
+            # Opening the session may fail too, and whoever waits must hear of that.
             try:
-                answer.set_result(run(session()))
+                result = run(session())
             except BaseException as error:
                 answer.set_exception(error)
                 raise
+            answer.set_result(result)
 
         self._writers[0].inbox.put(_Errand(go))
         return await asyncio.wrap_future(answer)

@@ -1,0 +1,78 @@
+"""A commit whose answer never came: it may have happened, and nobody must have to ask."""
+
+import asyncio
+import dataclasses
+import itertools
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fairlead import errors
+from tests.durability import checks, proxy, story
+from tests.durability.conftest import schema
+from tools.servers.postgres import PostgresServer
+
+AT_ONCE = 6
+
+
+async def tell(scene: story.Scene, wire: proxy.Wire) -> None:
+    """The whole story in one process, behind the wire; a start that fails is made again."""
+    async with asyncio.timeout(40), proxy.wired(scene.database, wire) as url:
+        behind = dataclasses.replace(scene, database=url)
+        while True:
+            try:
+                async with story.engine(behind, behind.store()).running() as running:
+                    await story.order(running, scene.size)
+                    await story.over(running, scene.size)
+            except errors.Unavailable:
+                continue
+            return
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+async def test_a_connection_cut_at_any_commit_loses_and_doubles_nothing(
+    postgres_url: str,
+    tmp_path: Path,
+    *,
+    after: bool,
+    record_property: Callable[[str, object], None],
+) -> None:
+    async def cut_at(commit: int) -> bool:
+        scene = story.Scene(schema(postgres_url, f"cut_{commit}"), tmp_path / f"{commit}.book")
+        await asyncio.to_thread(scene.store().migrate)
+        wire = proxy.Wire(commit, after, down_seconds=0.3 * (commit % 2))
+        await tell(scene, wire)
+        again.append(await asyncio.to_thread(checks.check, scene))
+        return wire.broken
+
+    again: list[int] = []
+    cuts = 0
+    for first in itertools.count(1, AT_ONCE):
+        broken = await asyncio.gather(*map(cut_at, range(first, first + AT_ONCE)))
+        cuts += sum(broken)
+        if not any(broken):
+            break
+
+    record_property("cuts", cuts)
+    record_property("performed_again", sum(again))
+    assert cuts >= 25
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("after", [False, True], ids=["before", "after"])
+async def test_a_server_that_dies_at_a_commit_is_waited_for(tmp_path: Path, *, after: bool) -> None:
+    with PostgresServer() as server:
+        for commit in (5, 9, 14):
+            database = server.create_database(f"death_{commit}")
+            scene = story.Scene(database, tmp_path / f"{commit}.book")
+            scene.store().migrate()
+            wire = proxy.Wire(
+                commit, after, blow=lambda: asyncio.to_thread(server.restart, "immediate")
+            )
+
+            await tell(scene, wire)
+
+            checks.check(scene)
+            assert wire.broken
