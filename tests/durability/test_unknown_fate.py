@@ -16,9 +16,9 @@ from tools.servers.postgres import PostgresServer
 AT_ONCE = 6
 
 
-async def tell(scene: story.Scene, wire: proxy.Wire) -> None:
+async def tell(scene: story.Scene, wire: proxy.Wire, patience: float = 40.0) -> None:
     """The whole story in one process, behind the wire; a start that fails is made again."""
-    async with asyncio.timeout(40), proxy.wired(scene.database, wire) as url:
+    async with asyncio.timeout(patience), proxy.wired(scene.database, wire) as url:
         behind = dataclasses.replace(scene, database=url)
         while True:
             try:
@@ -76,3 +76,21 @@ async def test_a_server_that_dies_at_a_commit_is_waited_for(tmp_path: Path, *, a
 
             checks.check(scene)
             assert wire.broken
+
+
+@pytest.mark.parametrize("table", ["outbox", "timers"])
+async def test_a_claim_whose_answer_was_lost_is_made_again(
+    postgres_url: str, tmp_path: Path, table: str
+) -> None:
+    size = story.Size(depots=1, trips=2, legs=1, at_once=2, strikes=1)
+    scene = story.Scene(schema(postgres_url, "claims"), tmp_path / "book", size)
+    scene.store().migrate()
+    async with story.engine(scene, scene.store(), perform=False).running() as door:
+        await story.order(door, size)
+    # Only one claim is needed, and it is the one that is cut.
+    wire = proxy.Wire(1, after=True, text=f"UPDATE {table} SET owner = $")
+
+    await tell(scene, wire, patience=10.0)
+
+    checks.check(scene)
+    assert wire.broken

@@ -187,11 +187,19 @@ class _Writer(threading.Thread):
         if items:
             self._settle(items)
         for errand in errands:
-            try:
-                errand.run(self._open)
-            except Exception:  # noqa: BLE001 - told to whoever sent it
-                self._drop_session()
+            self._run(errand)
         return going
+
+    def _run(self, errand: _Errand) -> None:
+        try:
+            errand.run(self._open)
+        except errors.Unavailable:
+            # A claim may have been kept although its answer was lost: the rows are held
+            # under our fence and nobody knows them. Another fence lets them go.
+            self._drop_session()
+            self._runner.trouble()
+        except Exception:  # noqa: BLE001 - told to whoever sent it
+            self._drop_session()
 
     def _gather(self, items: list[Item], errands: list[_Errand]) -> bool:
         """Everything that has arrived by now; False when it is time to end."""
