@@ -8,6 +8,7 @@ life can no longer settle anything that was taken over.
 """
 
 import asyncio
+import contextlib
 import functools
 import os
 import socket
@@ -63,8 +64,10 @@ class Keeper:
             self._wake.clear()
             try:
                 await self._tend()
-            except errors.Unavailable as error:
-                _log.warning("lease_not_renewed", worker=self._name, error=error.message)
+            except (errors.Unavailable, protocol.Lost) as error:
+                # Lost, too: two workers that free the same rows may deadlock, and the one
+                # that the database sends away must not stop renewing for that.
+                _log.warning("lease_not_renewed", worker=self._name, error=str(error))
                 # Try again soon: a second of silence must not cost the lease.
                 self._clock_retry()
 
@@ -99,8 +102,9 @@ class Keeper:
 
     async def _free_the_dead(self) -> None:
         now = self._clock.now()
-        if await self._runner.errand(functools.partial(_bury, name=self._name, now=now)):
-            self.freed()
+        with contextlib.suppress(protocol.Lost):  # another is at it; the next round sees
+            if await self._runner.errand(functools.partial(_bury, name=self._name, now=now)):
+                self.freed()
 
     async def _renew(self, fence: int) -> None:
         now = self._clock.now()

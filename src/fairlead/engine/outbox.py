@@ -135,7 +135,7 @@ class Outbox:
             return now + self._limits.poll
         try:
             rows, due = await self._runner.errand(lambda s: _claim_due(s, fence, now, room))
-        except errors.Unavailable:
+        except (errors.Unavailable, protocol.Lost):
             return now + self._limits.poll
         for row in rows:
             self._start_claimed(row, fence)

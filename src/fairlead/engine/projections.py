@@ -69,6 +69,9 @@ class Projector:
                 await self.catch_up()
             except errors.FairleadError as error:
                 _log.warning("projection_waits", error=error.message)
+            except protocol.Lost:
+                # Another worker folded these events first; go on from its bookmark.
+                _log.debug("projection_overtaken")
             await self._clock.wait(self._wake, self._clock.now() + self._poll)
 
     async def catch_up(self) -> None:

@@ -193,6 +193,8 @@ class _Writer(threading.Thread):
     def _run(self, errand: _Errand) -> None:
         try:
             errand.run(self._open)
+        except protocol.Lost:
+            pass  # undone by the session itself, which is as good as before
         except errors.Unavailable:
             # A claim may have been kept although its answer was lost: the rows are held
             # under our fence and nobody knows them. Another fence lets them go.

@@ -57,7 +57,7 @@ class Timers:
             return now + self._poll
         try:
             rows, due = await self._runner.errand(lambda session: _claim_due(session, fence, now))
-        except errors.Unavailable:
+        except (errors.Unavailable, protocol.Lost):
             return now + self._poll
         for row in rows:
             self._deliver(row)

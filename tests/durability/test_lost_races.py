@@ -1,0 +1,140 @@
+"""Races that a worker loses: nothing of it may stop working, and nothing may stay held."""
+
+import asyncio
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import psycopg
+import pytest
+
+from fairlead.engine import leases
+from fairlead.engine.store import protocol
+from tests.durability import checks, story
+from tests.durability.conftest import schema
+
+
+class StumblingStore:
+    """A store where one named statement loses its race once, as by a deadlock."""
+
+    def __init__(self, store: protocol.Store, query: str) -> None:
+        self._store = store
+        self._query = query
+        self.stumbled = False
+        self.writers = store.writers
+        self.migrate = store.migrate
+        self.pending_migrations = store.pending_migrations
+        self.listen = store.listen
+
+    def open(self) -> protocol.Session:
+        return _StumblingSession(self._store.open(), self)
+
+    def now(self) -> datetime:
+        return self._store.now()
+
+    def step(self, query: str) -> None:
+        if query == self._query and not self.stumbled:
+            self.stumbled = True
+            raise protocol.Lost
+
+
+class _StumblingSession:
+    def __init__(self, session: protocol.Session, store: StumblingStore) -> None:
+        self._session = session
+        self._store = store
+        self.transaction = session.transaction
+        self.close = session.close
+
+    def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
+        self._store.step(query)
+        return self._session.rows(query, **values)
+
+    def script(
+        self, steps: Sequence[tuple[str, Mapping[str, Any]]], *, first_must_hit: bool = False
+    ) -> list[int]:
+        self._store.step(steps[0][0])
+        return self._session.script(steps, first_must_hit=first_must_hit)
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["renew_worker", "free_effects", "claim_effects", "claim_timers", "advance_projection"],
+)
+async def test_a_lost_race_ends_no_loop(tmp_path: Path, query: str) -> None:
+    # Long enough for a lease that nobody renews to lapse on the way.
+    size = story.Size(strikes=30)
+    scene = story.Scene(str(tmp_path / "races.db"), tmp_path / "book", size)
+    store = StumblingStore(scene.store(), query)
+    store.migrate()
+    async with story.engine(scene, scene.store(), perform=False).running() as door:
+        await story.order(door, size)
+        await door.write(_leave_a_lapsed_worker)
+
+    async with story.engine(scene, store).running() as running:
+        await story.over(running, size, patience=15)
+
+    checks.check(scene)
+    assert store.stumbled
+
+
+async def test_a_commit_that_outlives_its_worker_is_taken_over(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    size = story.Size(trips=1, strikes=1)
+    scene = story.Scene(schema(postgres_url, "late"), tmp_path / "book", size)
+    scene.store().migrate()
+    async with story.engine(scene, scene.store(), perform=False).running() as door:
+        await story.order(door, size)
+        fence = await door.write(_leave_a_dead_neighbour)
+    # The worker is dead, but the server still has its claim to commit.
+    with open_claim(scene.database, fence) as late:
+        async with story.engine(scene, scene.store()).running() as running:
+            await _until_buried(scene.database, fence)
+
+            late.commit()
+
+            await story.over(running, size, patience=10)
+    checks.check(scene)
+
+
+@contextlib.contextmanager
+def open_claim(url: str, fence: int) -> Iterator[psycopg.Connection]:
+    with psycopg.connect(url) as connection:
+        claimed = connection.execute("UPDATE outbox SET owner = %s RETURNING 1", [fence])
+        assert len(claimed.fetchall()) == 1
+        yield connection
+
+
+async def _until_buried(url: str, fence: int) -> None:
+    """Until the dead worker has been found, and the finder has looked around once more."""
+    async with asyncio.timeout(10):
+        while _lease(url, fence) > 0:
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(story.LEASE.total_seconds())
+
+
+def _lease(url: str, fence: int) -> int:
+    """How long, in milliseconds, a worker is still thought alive."""
+    with psycopg.connect(url) as connection:
+        row = connection.execute(
+            "SELECT lease_until - extract(epoch FROM now()) * 1000 FROM workers WHERE fence = %s",
+            [fence],
+        ).fetchone()
+    return int(row[0]) if row else 0
+
+
+def _leave_a_lapsed_worker(session: protocol.Session) -> None:
+    session.rows("register_worker", name="elsewhere:1", until=1)
+
+
+def _leave_a_dead_neighbour(session: protocol.Session) -> int:
+    gone = subprocess.Popen([sys.executable, "-c", ""])
+    gone.wait()
+    name = leases.worker_name().replace(f":{os.getpid()}", f":{gone.pid}")
+    ((fence,),) = session.rows("register_worker", name=name, until=2**53)
+    return int(fence)
