@@ -78,9 +78,9 @@ async def test_a_server_that_dies_at_a_commit_is_waited_for(tmp_path: Path, *, a
             assert wire.broken
 
 
-@pytest.mark.parametrize("table", ["outbox", "timers"])
+@pytest.mark.parametrize("claim", ["UPDATE outbox SET owner = $", "UPDATE timers SET owner = $"])
 async def test_a_claim_whose_answer_was_lost_is_made_again(
-    postgres_url: str, tmp_path: Path, table: str
+    postgres_url: str, tmp_path: Path, claim: str
 ) -> None:
     size = story.Size(depots=1, trips=2, legs=1, at_once=2, strikes=1)
     scene = story.Scene(schema(postgres_url, "claims"), tmp_path / "book", size)
@@ -88,7 +88,7 @@ async def test_a_claim_whose_answer_was_lost_is_made_again(
     async with story.engine(scene, scene.store(), perform=False).running() as door:
         await story.order(door, size)
     # Only one claim is needed, and it is the one that is cut.
-    wire = proxy.Wire(1, after=True, text=f"UPDATE {table} SET owner = $")
+    wire = proxy.Wire(1, after=True, text=claim)
 
     await tell(scene, wire, patience=10.0)
 

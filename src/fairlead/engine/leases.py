@@ -23,7 +23,9 @@ from fairlead import errors
 from fairlead.engine import clock, runner
 from fairlead.engine.store import protocol
 
-# A lapsed worker may still be in the middle of a commit; its row stays to be freed again.
+# A worker that lapsed, ended or died may still have a commit on its way: a server does not
+# notice that its client is gone while it waits for a lock or the disk. The row stays, so
+# that what such a commit writes under the old fence comes free in a later round.
 _REMEMBERED = timedelta(hours=1)
 _log = structlog.get_logger(__name__)
 
@@ -76,7 +78,7 @@ class Keeper:
         fences = {*self._old, *([self._fence] if self._fence is not None else [])}
         self._until = None
         for fence in fences:
-            await self._runner.errand(functools.partial(_end, fence=fence))
+            await self._runner.errand(functools.partial(_end, fence=fence, now=self._clock.now()))
 
     def rotate(self) -> None:
         """After a commit of unknown fate: new work under a new fence, the old runs out.
@@ -96,7 +98,7 @@ class Keeper:
             if fence is not None:
                 await self._renew(fence)
         for fence in [each for each in self._old if not self.in_use(each)]:
-            await self._runner.errand(functools.partial(_end, fence=fence))
+            await self._runner.errand(functools.partial(_end, fence=fence, now=self._clock.now()))
             self._old.discard(fence)
         await self._free_the_dead()
 
@@ -140,12 +142,12 @@ class Keeper:
         asyncio.get_running_loop().call_later(1.0, self._wake.set)
 
 
-def _end(session: protocol.Session, fence: int) -> None:
+def _end(session: protocol.Session, fence: int, now: datetime) -> None:
     session.script(
         [
             ("release_effects", {"fence": fence}),
             ("release_timers", {"fence": fence}),
-            ("end_worker", {"fence": fence}),
+            ("end_worker", {"fence": fence, "now": clock.to_millis(now)}),
         ]
     )
 
@@ -171,7 +173,7 @@ def _bury(session: protocol.Session, name: str, now: datetime) -> int:
     at = clock.to_millis(now)
     for fence, other, _ in session.rows("live_workers", now=at):
         if _died_next_door(other, name):
-            session.rows("end_worker", fence=fence)
+            session.rows("end_worker", fence=fence, now=at)
     if not session.rows("lapsed_workers", now=at):
         return 0
     before = clock.to_millis(now - _REMEMBERED)

@@ -136,8 +136,8 @@ INSERT INTO workers (name, lease_until) VALUES (%(name)s, %(until)s) RETURNING f
 -- renew_worker: a longer lease, unless it has lapsed
 UPDATE workers SET lease_until = %(until)s WHERE fence = %(fence)s AND lease_until > %(now)s RETURNING fence;
 
--- end_worker: a lease given back
-UPDATE workers SET lease_until = 0 WHERE fence = %(fence)s;
+-- end_worker: a lease given back, from now on remembered as lapsed
+UPDATE workers SET lease_until = least(lease_until, %(now)s) WHERE fence = %(fence)s;
 
 -- lapsed_workers: leases that ran out
 SELECT fence FROM workers WHERE lease_until <= %(now)s;

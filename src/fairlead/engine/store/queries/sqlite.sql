@@ -93,8 +93,8 @@ INSERT INTO workers (name, lease_until) VALUES (:name, :until) RETURNING fence;
 -- renew_worker: a longer lease, unless it has lapsed
 UPDATE workers SET lease_until = :until WHERE fence = :fence AND lease_until > :now RETURNING fence;
 
--- end_worker: a lease given back
-UPDATE workers SET lease_until = 0 WHERE fence = :fence;
+-- end_worker: a lease given back, from now on remembered as lapsed
+UPDATE workers SET lease_until = min(lease_until, :now) WHERE fence = :fence;
 
 -- lapsed_workers: leases that ran out
 SELECT fence FROM workers WHERE lease_until <= :now;
