@@ -29,7 +29,7 @@ class Wire:
     """How long nobody is let in afterwards."""
 
     text: str = ""
-    """Count only statements that contain this."""
+    """Count only statements that contain this, whether they commit or not."""
 
     blow: Callable[[], Awaitable[None]] = _nothing
     """What else happens at that moment."""
@@ -157,7 +157,7 @@ class _Line:
         if word.startswith(("BEGIN", "COMMIT", "ROLLBACK")):
             self._in_transaction = word.startswith("BEGIN")
         commits = word.startswith("COMMIT") or not (inside or word.startswith(_READS))
-        return commits and self._wire.breaks_at(statement)
+        return (commits or bool(self._wire.text)) and self._wire.breaks_at(statement)
 
     def _statement(self, kind: bytes, body: bytes) -> str | None:
         """What this message makes the server run, if anything."""

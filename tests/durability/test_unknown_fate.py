@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from fairlead import errors
+from fairlead.engine.store import postgres, protocol
 from tests.durability import checks, proxy, story
 from tests.durability.conftest import schema
 from tools.servers.postgres import PostgresServer
@@ -76,6 +77,28 @@ async def test_a_server_that_dies_at_a_commit_is_waited_for(tmp_path: Path, *, a
 
             checks.check(scene)
             assert wire.broken
+
+
+ASKED: dict[str, Callable[[protocol.Store], object]] = {
+    "LISTEN": lambda store: store.listen("fairlead_work"),
+    "SELECT now()": lambda store: store.now(),
+    "to_regclass": lambda store: store.pending_migrations(),
+    "CREATE TABLE streams": lambda store: store.migrate(),
+}
+
+
+@pytest.mark.parametrize("text", ASKED)
+async def test_a_store_that_breaks_off_says_that_it_is_unavailable(
+    postgres_url: str, text: str
+) -> None:
+    async with proxy.wired(postgres_url, proxy.Wire(1, after=False, text=text)) as url:
+        store = postgres.PostgresStore(url)
+
+        with pytest.raises(errors.Unavailable) as caught:
+            await asyncio.to_thread(ASKED[text], store)
+
+    assert caught.value.hint
+    assert len(postgres.PostgresStore(postgres_url).pending_migrations()) > 0
 
 
 @pytest.mark.parametrize("claim", ["UPDATE outbox SET owner = $", "UPDATE timers SET owner = $"])

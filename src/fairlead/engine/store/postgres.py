@@ -47,7 +47,7 @@ class PostgresStore:
         return PostgresSession(self._connect(), self._ordered)
 
     def migrate(self) -> list[str]:
-        with contextlib.closing(self._connect()) as connection, connection.transaction():
+        with self._asking() as connection, connection.transaction():
             # Two programs that start together must not both create the tables.
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [_MIGRATION_LOCK])
             connection.execute("CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY)")
@@ -60,21 +60,33 @@ class PostgresStore:
             return [migration.name for migration in todo]
 
     def pending_migrations(self) -> list[str]:
-        with contextlib.closing(self._connect()) as connection:
+        with self._asking() as connection:
             known = connection.execute("SELECT to_regclass('migrations')").fetchone()
             applied = _applied(connection) if known and known[0] else []
         return [each.name for each in migrations.outstanding(migrations.load("postgres"), applied)]
 
     def now(self) -> datetime:
-        with contextlib.closing(self._connect()) as connection:
+        with self._asking() as connection:
             row = connection.execute(_QUERIES["store_clock"]).fetchone()
         assert row is not None
         return cast("datetime", row[0]).astimezone(UTC)
 
     def listen(self, channel: str) -> "PostgresListener":
         connection = self._connect()
-        connection.execute(psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel)))
+        statement = psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel))
+        try:
+            with _translate():
+                connection.execute(statement)
+        except BaseException:
+            connection.close()
+            raise
         return PostgresListener(connection)
+
+    @contextlib.contextmanager
+    def _asking(self) -> Iterator[psycopg.Connection]:
+        """A connection for a few questions; where it breaks off, our own error says so."""
+        with contextlib.closing(self._connect()) as connection, _translate():
+            yield connection
 
     def _connect(self) -> psycopg.Connection:
         try:

@@ -47,7 +47,7 @@ class SqliteStore:
         return SqliteSession(self._connect(), self._ordered)
 
     def migrate(self) -> list[str]:
-        with contextlib.closing(self._connect()) as connection:
+        with contextlib.closing(self._connect()) as connection, _translate():
             connection.execute("BEGIN IMMEDIATE")
             connection.execute("CREATE TABLE IF NOT EXISTS migrations (name TEXT PRIMARY KEY)")
             todo = migrations.outstanding(migrations.load("sqlite"), _applied(connection))
@@ -59,7 +59,7 @@ class SqliteStore:
             return [migration.name for migration in todo]
 
     def pending_migrations(self) -> list[str]:
-        with contextlib.closing(self._connect()) as connection:
+        with contextlib.closing(self._connect()) as connection, _translate():
             known = connection.execute("SELECT 1 FROM sqlite_master WHERE name = 'migrations'")
             applied = _applied(connection) if known.fetchone() else []
         return [each.name for each in migrations.outstanding(migrations.load("sqlite"), applied)]
