@@ -17,13 +17,13 @@ def check(scene: story.Scene) -> int:
         assert len(streams) == scene.size.streams
         assert [each.name for each in streams if each.ended_at is None] == []
         assert session.rows("count_rows") == [(0, 0, 0, 0)]
-        total = sum(_check_events(session, each.name) for each in streams)
+        total = sum(check_events(session, each.name) for each in streams)
         assert total == scene.size.events
         _check_projection(session, streams)
     return _check_outside(scene)
 
 
-def _check_events(session: protocol.Session, name: messages.StreamName) -> int:
+def check_events(session: protocol.Session, name: messages.StreamName) -> int:
     """The events fold to the state that stands in the row, and none is missing."""
     ((_, _, _, version, state_type, state_version, state, *_),) = session.rows(
         "get_stream", name=name

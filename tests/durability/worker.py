@@ -11,6 +11,7 @@ import asyncio
 import contextlib
 import os
 import signal
+import sqlite3
 import subprocess
 import sys
 import uuid
@@ -53,12 +54,21 @@ class StoppingOutside(outside.Outside):
     """Stops its own process once, right after the Nth request was taken."""
 
     left = 0
+    database = ""
 
     def request(self, what: str, key: str, attempt: int) -> None:
         super().request(what, key, attempt)
         StoppingOutside.left -= 1
         if StoppingOutside.left == 0:
-            os.kill(os.getpid(), signal.SIGSTOP)
+            self._stop()
+
+    def _stop(self) -> None:
+        if not self.database.startswith("postgresql://"):
+            # A process that is stopped in the middle of a transaction keeps the file locked
+            # for all, and nobody can help that: wait until our own writer is between two.
+            with contextlib.closing(sqlite3.connect(self.database, timeout=30)) as connection:
+                connection.execute("BEGIN IMMEDIATE")
+        os.kill(os.getpid(), signal.SIGSTOP)
 
 
 def main() -> int:
@@ -70,7 +80,7 @@ def main() -> int:
     parser.add_argument("--far", action="store_true", help="hide from neighbours")
     asked = parser.parse_args()
     if asked.stop_at:
-        StoppingOutside.left = asked.stop_at
+        StoppingOutside.left, StoppingOutside.database = asked.stop_at, asked.database
         outside.Outside = StoppingOutside  # type: ignore[misc]  # this process only
     if asked.far:
         leases.worker_name = lambda: f"elsewhere/{uuid.uuid4().hex}:{os.getpid()}"

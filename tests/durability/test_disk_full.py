@@ -1,0 +1,43 @@
+"""A full disk under SQLite: refused with a hint, nothing half-written, and it goes on."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+from tests.durability import checks, cramped, story, worker
+
+
+def test_a_full_disk_refuses_clearly_and_leaves_no_trace(tmp_path: Path) -> None:
+    scene = story.Scene(str(tmp_path / "full.db"), tmp_path / "book", cramped.SIZE)
+    scene.store().migrate()
+
+    told = run(scene, tmp_path)
+
+    assert told["refused"] == cramped.REFUSALS
+    assert str(told["message"]).startswith("the database did not answer: ")
+    assert "free space" in str(told["hint"])
+    seen = told["seen_meanwhile"]
+    assert isinstance(seen, list)
+    assert "depot/d0" in seen
+    assert [name for name in seen if "refused" in name] == []
+    checks.check(scene)
+
+
+def run(scene: story.Scene, folder: Path) -> dict[str, object]:
+    answer = folder / "answer"
+    with (folder / "log").open("wb") as log:
+        ended = subprocess.run(
+            [
+                *(sys.executable, "-m", cramped.__name__),
+                *(scene.database, str(scene.book), str(answer)),
+            ],
+            cwd=worker.ROOT,
+            stdout=log,
+            stderr=log,
+            timeout=60,
+            check=False,
+        )
+    assert ended.returncode == 0, (folder / "log").read_text()[-3000:]
+    found: dict[str, object] = json.loads(answer.read_text())
+    return found
