@@ -13,7 +13,8 @@ from typing import Any
 import psycopg
 import pytest
 
-from fairlead.engine import leases
+from fairlead import errors
+from fairlead.engine import leases, messages
 from fairlead.engine.store import protocol
 from tests.durability import checks, story
 from tests.durability.conftest import schema
@@ -99,6 +100,30 @@ async def test_a_commit_that_outlives_its_worker_is_taken_over(
             late.commit()
 
             await story.over(running, size, patience=10)
+    checks.check(scene)
+
+
+@pytest.mark.slow
+async def test_locks_of_a_worker_that_fell_silent_are_taken_from_it(
+    postgres_url: str, tmp_path: Path
+) -> None:
+    scene = story.Scene(schema(postgres_url, "silent"), tmp_path / "book")
+    scene.store().migrate()
+    depot = messages.stream_name("depot", "d0")
+    async with story.engine(scene, scene.store(), perform=False).running() as door:
+        await story.order(door, scene.size)
+    with contextlib.closing(scene.store().open()) as session:
+        # Its machine is suspended between what it read under lock and what it would write.
+        silent = session.transaction()
+        silent.__enter__().load(protocol.Wanted([depot], careful=True))
+
+        async with story.engine(scene, scene.store()).running() as running:
+            await story.over(running, scene.size)
+
+        with pytest.raises(errors.Unavailable):
+            session.rows("count_rows")
+        with contextlib.suppress(errors.Unavailable):
+            silent.__exit__(None, None, None)
     checks.check(scene)
 
 

@@ -94,6 +94,7 @@ class PostgresStore:
                 self._url, autocommit=True, connect_timeout=5, application_name="fairlead"
             )
             connection.prepare_threshold = 2
+            connection.execute(_QUERIES["limit_silence"])
         except psycopg.Error as error:
             raise errors.Unavailable(
                 f"cannot reach the database: {_where(self._url)}: {str(error).strip()}",
@@ -172,7 +173,9 @@ class PostgresTransaction:
             streams = self._ask(query, names=list(wanted.streams), ordered=self._ordered)
             # After the lock, so that it sees what the one before us committed.
             commands = self._ask("load_commands", ids=list(wanted.commands))
-            held = self._ask_held(wanted) if wanted.careful else None
+        # Not in the pipeline: after one the server does not count our silence (limit_silence),
+        # and from here on we hold locks.
+        held = self._ask_held(wanted) if wanted.careful else None
         return protocol.Loaded(
             [protocol.StreamRow(*row) for row in streams.fetchall()],
             [protocol.CommandRow(*row) for row in commands.fetchall()],

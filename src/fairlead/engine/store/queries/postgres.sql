@@ -206,6 +206,11 @@ DELETE FROM projected;
 -- notify: tell other processes that there is work
 SELECT pg_notify(%(channel)s, '');
 
+-- limit_silence: a client that stops between two statements must not keep its row locks
+-- A suspended machine or a cut cable would otherwise block every batch that needs the same
+-- stream, until somebody notices; between load and write lie milliseconds.
+SET idle_in_transaction_session_timeout = '5s';
+
 -- store_clock: what time the database has
 SELECT now();
 
