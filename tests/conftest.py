@@ -1,3 +1,3 @@
 """What all tests share."""
 
-pytest_plugins = ("tests.marks", "tests.postgres", "tests.cluster.plugin")
+pytest_plugins = ("tests.marks", "tests.postgres", "tests.engines", "tests.cluster.plugin")
