@@ -262,7 +262,7 @@ class Batch:
                 self._timers[head.id, timer.name] = None
                 continue
             row = head.spoken.codec.commands.encode(timer.command)
-            due = clock.to_millis(timer.due)
+            due = clock.to_millis_due(timer.due)
             self._timers[head.id, timer.name] = protocol.NewTimer(
                 head.id, timer.name, head.version, due, row.type, row.version, row.data
             )

@@ -44,9 +44,19 @@ class SystemClock:
                 await signal.wait()
 
 
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND = timedelta(milliseconds=1)
+
+
 def to_millis(moment: datetime) -> Millis:
-    return int(moment.timestamp() * 1000)
+    # Whole numbers only: floating point would lose a millisecond here and there.
+    return (moment - _EPOCH) // _MILLISECOND
+
+
+def to_millis_due(moment: datetime) -> Millis:
+    """Rounded up: whoever is woken and looks at the time must not find it too early."""
+    return -((_EPOCH - moment) // _MILLISECOND)
 
 
 def from_millis(millis: Millis) -> datetime:
-    return datetime.fromtimestamp(millis / 1000, UTC)
+    return _EPOCH + _MILLISECOND * millis
