@@ -14,6 +14,9 @@ from fairlead import errors
 from fairlead.engine import machine as machines
 from fairlead.engine import messages
 
+# What an upcaster runs into when the data is not of the shape it was written for.
+_MISREAD = (LookupError, TypeError, ValueError, AttributeError)
+
 
 @dataclass(frozen=True, slots=True)
 class Encoded:
@@ -82,7 +85,13 @@ class Lexicon:
 
     def encode(self, message: object) -> Encoded:
         word = self.check(message)
-        data = self._encode(message)
+        try:
+            data = self._encode(message)
+        except (TypeError, ValueError, OverflowError) as error:
+            raise errors.Rejected(
+                f"{self._what} {word.name} cannot be written: {error}",
+                hint="use only well-formed text, numbers, lists and the types of the machine",
+            ) from error
         if len(data) > messages.MAX_PAYLOAD_BYTES:
             raise errors.Rejected(
                 f"{self._what} {word.name} is too large: {len(data)} bytes",
@@ -101,7 +110,7 @@ class Lexicon:
             if row.version == word.version:
                 return word.decoder.decode(row.data)
             return msgspec.convert(self._lift(row, word), word.type)
-        except (msgspec.MsgspecError, KeyError, TypeError, ValueError) as error:
+        except (msgspec.MsgspecError, *_MISREAD) as error:
             raise self._corrupt(row, str(error)) from error
 
     def parse(self, name: str, data: Any) -> Any:
