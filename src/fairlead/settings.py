@@ -160,8 +160,10 @@ def _check(settings: Settings) -> None:
         "FAIRLEAD_IN_FLIGHT": settings.engine.in_flight,
     }
     for variable, value in positive.items():
-        if not value > 0:
-            raise errors.Rejected(f"{variable} must be above zero: {value}", hint="unset it")
+        if not 0 < value <= _MOST:
+            raise errors.Rejected(
+                f"{variable} must be above zero and at most {_MOST}: {value}", hint="unset it"
+            )
     _check_choice("FAIRLEAD_LOG_LEVEL", settings.log.log_level, _LEVELS)
     _check_choice("FAIRLEAD_LOG_FORMAT", settings.log.log_format, ("auto", "json", "text"))
     url = settings.store.database_url
@@ -172,6 +174,7 @@ def _check(settings: Settings) -> None:
         )
 
 
+_MOST = 1_000_000
 _LEVELS = ("debug", "info", "warning", "error")
 
 
