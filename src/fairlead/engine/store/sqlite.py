@@ -76,8 +76,12 @@ class SqliteStore:
             connection = sqlite3.connect(
                 self._path, isolation_level=None, check_same_thread=False, cached_statements=256
             )
-            for pragma in _PRAGMAS:
-                connection.execute(pragma)
+            try:
+                for pragma in _PRAGMAS:
+                    connection.execute(pragma)
+            except sqlite3.Error:
+                connection.close()
+                raise
         except (sqlite3.Error, OSError) as error:
             raise errors.Unavailable(
                 f"cannot open the database: {self._path}: {error}",
