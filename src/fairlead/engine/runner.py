@@ -84,6 +84,7 @@ class Runner:
         self.hooks = hooks or Hooks()
         self._writers = [_Writer(self, store, repertoire, wall) for _ in range(store.writers)]
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._stopped = False
 
     def start(self) -> None:
         self._loop = asyncio.get_running_loop()
@@ -92,12 +93,14 @@ class Runner:
 
     async def stop(self) -> None:
         """Settle what has been handed in, then end the threads."""
+        self._stopped = True
         for writer in self._writers:
             writer.inbox.put(None)
         for writer in self._writers:
             await asyncio.to_thread(writer.join)
 
     async def submit(self, submission: messages.Submission) -> messages.Receipt:
+        self._refuse_when_stopped()
         answer: asyncio.Future[messages.Receipt] = asyncio.get_running_loop().create_future()
 
         def done(outcome: Outcome) -> None:
@@ -119,6 +122,7 @@ class Runner:
 
     async def errand(self, run: Callable[[protocol.Session], T]) -> T:
         """Run something between two batches on the first writer's own session."""
+        self._refuse_when_stopped()
         answer: concurrent.futures.Future[T] = concurrent.futures.Future()
 
         def go(session: Callable[[], protocol.Session]) -> None:
@@ -135,6 +139,11 @@ class Runner:
 
         self._writers[0].inbox.put(_Errand(go))
         return await asyncio.wrap_future(answer)
+
+    def _refuse_when_stopped(self) -> None:
+        # The writers are gone: what is handed in now would never be answered.
+        if self._stopped:
+            raise errors.Unavailable("the engine has stopped", hint="ask one that is running")
 
     def publish(self, outcomes: list[tuple[Item, Outcome]], committed: Committed | None) -> None:
         """Called by a writer's thread: carry a batch's results over to the event loop."""
