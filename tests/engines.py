@@ -162,9 +162,12 @@ async def until(check: Callable[[], Awaitable[object]], wall: HandWoundClock | N
     """Look until it is so; a clock is wound a little between two looks."""
     async with asyncio.timeout(PATIENCE):
         while not await check():
-            if wall is not None:
-                wall.advance(timedelta(milliseconds=200))
-            await asyncio.sleep(0)  # let others go first; each look is a trip to a thread
+            if wall is None:
+                await asyncio.sleep(0)  # each look is a trip to a thread: others had their turn
+            else:
+                wall.advance(timedelta(milliseconds=20))
+                # Threads work in real time: winding faster than they can renew costs the lease.
+                await asyncio.sleep(0.002)
 
 
 def handlers(

@@ -66,7 +66,7 @@ class Keeper:
             self._wake.clear()
             try:
                 await self._tend()
-            except (errors.Unavailable, protocol.Lost) as error:
+            except (errors.FairleadError, protocol.Lost) as error:
                 # Lost, too: two workers that free the same rows may deadlock, and the one
                 # that the database sends away must not stop renewing for that.
                 _log.warning("lease_not_renewed", worker=self._name, error=str(error))
@@ -100,6 +100,7 @@ class Keeper:
         for fence in [each for each in self._old if not self.in_use(each)]:
             await self._runner.errand(functools.partial(_end, fence=fence, now=self._clock.now()))
             self._old.discard(fence)
+            self.freed()
         await self._free_the_dead()
 
     async def _free_the_dead(self) -> None:
@@ -143,6 +144,8 @@ class Keeper:
 
 
 def _end(session: protocol.Session, fence: int, now: datetime) -> None:
+    # The lease ends now, not at zero: a commit that outlived its broken connection may still
+    # write rows under this fence, so it is buried for a while like any other.
     session.script(
         [
             ("release_effects", {"fence": fence}),

@@ -22,6 +22,7 @@ from fairlead.engine import batch, clock, codec, messages, runner
 from fairlead.engine.store import protocol
 
 MAX_ERROR = 2000
+_LEAVE_SECONDS = 5.0
 _log = structlog.get_logger(__name__)
 
 
@@ -77,9 +78,14 @@ class Outbox:
         self._clock = wall
         self._limits = limits
         self._running: dict[messages.Hold, asyncio.Task[None] | None] = {}
+        self._places = asyncio.Semaphore(limits.in_flight)
         self._wake = asyncio.Event()
         self._empty = asyncio.Event()
+        self._closed = False
         self.fence: Callable[[], int | None] = lambda: None
+        self.unsure: Callable[[], None] = lambda: None
+        """A claim may or may not have happened."""
+
         self.store_id = ""
 
     @property
@@ -98,6 +104,9 @@ class Outbox:
 
     def accept(self, asked: batch.Asked) -> None:
         """Start an effect that this worker holds."""
+        if self._closed:
+            # An answer committed while we were leaving; its effects go free with our fence.
+            return
         task = asyncio.get_running_loop().create_task(self._perform(asked))
         self._running[asked.hold] = task
 
@@ -117,14 +126,20 @@ class Outbox:
 
     async def drain(self, longest: timedelta) -> None:
         """Let what is being performed end by itself for a while, then stop it."""
+        self._closed = True
         self._empty.clear()
         if self._running:
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(longest.total_seconds()):
                     await self._empty.wait()
-        for task in self._running.values():
-            if task is not None:
-                task.cancel()
+        # It must end before its hold is given back, or two would do it at once.
+        tasks = [task for task in self._running.values() if task is not None]
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=_LEAVE_SECONDS)
+            for task in late:
+                _log.error("handler_does_not_end", task=task.get_name())
 
     async def _claim(self) -> datetime:
         """Take what is due; when to look again."""
@@ -135,14 +150,22 @@ class Outbox:
             return now + self._limits.poll
         try:
             rows, due = await self._runner.errand(lambda s: _claim_due(s, fence, now, room))
-        except (errors.Unavailable, protocol.Lost):
+        except (errors.FairleadError, protocol.Lost) as error:
+            _log.warning("claim_failed", error=str(error))
+            # It may have been committed before the line broke: then rows are held under this
+            # fence that nobody here knows of.
+            self.unsure()
             return now + self._limits.poll
         for row in rows:
             self._start_claimed(row, fence)
         if len(rows) == room:
             self._wake.set()
         later = now + self._limits.poll
-        return later if due is None else min(later, max(clock.from_millis(due), now))
+        if due is None or (not rows and clock.from_millis(due) <= now):
+            # Due, but not to be had: it stands behind another in its lane. Whoever ends that
+            # one nudges; asking again at once would only keep the writer busy.
+            return later
+        return min(later, max(clock.from_millis(due), now))
 
     def _start_claimed(self, row: tuple[Any, ...], fence: int) -> None:
         stream, seq, n, type_, version, data, attempts, name = row
@@ -160,11 +183,10 @@ class Outbox:
     async def _perform(self, asked: batch.Asked) -> None:
         handler = self._handlers.get(type(asked.effect), _NOBODY)
         try:
-            async with asyncio.timeout(handler.timeout.total_seconds()):
+            async with self._places, asyncio.timeout(handler.timeout.total_seconds()):
                 answer = await handler.perform(asked.effect, self._context(asked))
         except Exception as error:  # noqa: BLE001 - whatever the outside did, it is retried
-            last = asked.attempts + 1 >= handler.attempts or isinstance(error, errors.Rejected)
-            self._postpone(asked, error, last=last)
+            self._postpone(asked, error, last=self._is_last(asked, error))
         else:
             self._answer(asked, answer)
 
@@ -186,21 +208,32 @@ class Outbox:
     def _post(self, asked: batch.Asked, work: runner.Work) -> None:
         self._runner.post(runner.Item(work, functools.partial(self._settled, asked, work)))
 
+    def _post_later(self, asked: batch.Asked, work: runner.Work) -> None:
+        loop = asyncio.get_running_loop()
+        loop.call_later(random.uniform(0.1, 0.5), self._post, asked, work)  # noqa: S311 - jitter, no secret
+
     def _settled(self, asked: batch.Asked, work: runner.Work, outcome: runner.Outcome) -> None:
         if asked.hold not in self._running:
             return
         match outcome:
             case None | messages.Receipt() | batch.Stale():
                 self._release(asked)
+                if isinstance(work, protocol.Postponement):
+                    # Wake in time for the next attempt, not only at the next poll.
+                    self.nudge()
             case errors.Unavailable():
                 # The outside has done its part: keep the answer and hand it in again.
-                loop = asyncio.get_running_loop()
-                loop.call_later(random.uniform(0.1, 0.5), self._post, asked, work)  # noqa: S311 - jitter, no secret
+                self._post_later(asked, work)
             case Exception() as error if isinstance(work, messages.Submission):
-                self._postpone(asked, error, last=isinstance(error, errors.Rejected))
+                self._postpone(asked, error, last=self._is_last(asked, error))
             case Exception() as error:
+                # Letting go here would leave the row held by a worker that forgot it.
                 _log.error("outbox_not_written", stream=asked.stream, error=str(error))
-                self._release(asked)
+                self._post_later(asked, work)
+
+    def _is_last(self, asked: batch.Asked, error: Exception) -> bool:
+        handler = self._handlers.get(type(asked.effect), _NOBODY)
+        return asked.attempts + 1 >= handler.attempts or isinstance(error, errors.Rejected)
 
     def _postpone(self, asked: batch.Asked, error: Exception, *, last: bool) -> None:
         self._running[asked.hold] = None
@@ -265,5 +298,6 @@ def _describe(error: Exception) -> str:
     """An error as a row keeps it: its kind and words, no more than fits."""
     if isinstance(error, TimeoutError):
         return "timed out"
-    text = f"{type(error).__name__}: {error}".replace("\x00", "")
-    return text[:MAX_ERROR]
+    text = f"{type(error).__name__}: {error}".replace("\x00", "")[:MAX_ERROR]
+    # Half a character, as paths and foreign bytes may carry, can be stored nowhere.
+    return text.encode(errors="replace").decode()

@@ -166,6 +166,7 @@ class Engine:
         if self._perform:
             hooks.fence = lambda: self._keeper.fence() if self._outbox.has_room() else None
         self._outbox.fence = self._timers.fence = self._keeper.fence
+        self._outbox.unsure = self._timers.unsure = self._keeper.rotate
         self._keeper.lost = self._outbox.abandon
         self._keeper.in_use = self._outbox.uses
         self._keeper.freed = self._nudge

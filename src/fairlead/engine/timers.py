@@ -34,6 +34,8 @@ class Timers:
         self._wake = asyncio.Event()
         self._until: datetime | None = None
         self.fence: Callable[[], int | None] = lambda: None
+        self.unsure: Callable[[], None] = lambda: None
+        """A claim may or may not have happened, or a held row could not be given back."""
 
     def heard(self, due: clock.Millis) -> None:
         """A timer was set here: wake in time for it, not only at the next poll."""
@@ -57,14 +59,19 @@ class Timers:
             return now + self._poll
         try:
             rows, due = await self._runner.errand(lambda session: _claim_due(session, fence, now))
-        except (errors.Unavailable, protocol.Lost):
+        except (errors.FairleadError, protocol.Lost) as error:
+            _log.warning("claim_failed", error=str(error))
+            self.unsure()
             return now + self._poll
         for row in rows:
             self._deliver(row)
         if len(rows) == _BATCH:
             self._wake.set()
         later = now + self._poll
-        return later if due is None else min(later, clock.from_millis(due))
+        if due is None or (not rows and clock.from_millis(due) <= now):
+            # Due, but another worker is about to take it.
+            return later
+        return min(later, clock.from_millis(due))
 
     def _deliver(self, row: tuple[Any, ...]) -> None:
         stream, name, seq, type_, version, data, _due, attempts, stream_name = row
@@ -87,7 +94,7 @@ class Timers:
         delay = min(timedelta(seconds=0.5) * 2 ** min(attempts, 20), _LONGEST_DELAY)
         due = clock.to_millis(self._clock.now() + delay)
         task = asyncio.get_running_loop().create_task(self._postpone(key, due))
-        task.add_done_callback(_swallow_unavailable)
+        task.add_done_callback(self._postponed)
 
     async def _postpone(self, key: messages.TimerKey, due: clock.Millis) -> None:
         await self._runner.errand(
@@ -96,6 +103,12 @@ class Timers:
             )
         )
         self.nudge()
+
+    def _postponed(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and task.exception() is not None:
+            _log.warning("timer_not_postponed", error=str(task.exception()))
+            # The row stays held under our fence, known to nobody: the keeper frees it.
+            self.unsure()
 
 
 def _claim_due(
@@ -108,9 +121,3 @@ def _claim_due(
     rows = session.rows("claim_timers", fence=fence, now=at, limit=_BATCH)
     ((due,),) = session.rows("next_timer")
     return rows, due
-
-
-def _swallow_unavailable(task: asyncio.Task[None]) -> None:
-    # The row stays held under a fence that the keeper rotates and frees.
-    if not task.cancelled() and task.exception() is not None:
-        _log.warning("timer_not_postponed", error=str(task.exception()))

@@ -1,0 +1,284 @@
+"""A store that breaks at the wrong moment costs time, never work: nothing is lost or orphaned."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from fairlead import errors
+from fairlead.engine import library, service
+from fairlead.engine.store import protocol
+from fairlead.engine.testing import HandWoundClock
+from tests import machines
+from tests.engines import Cast, Home, effects, engine, handlers, name, state, tell, until
+from tests.road import Road
+from tests.tampered import TamperedStore, Tampering, gone, once
+
+
+def asks(writes: protocol.Writes) -> bool:
+    return bool(writes.effects)
+
+
+def settles(writes: protocol.Writes) -> bool:
+    return bool(writes.settled)
+
+
+def postpones(writes: protocol.Writes) -> bool:
+    return bool(writes.postponed)
+
+
+async def carried(running: service.Engine, stream: str = "fan/a") -> bool:
+    return bool((await state(running, stream))["carried"])
+
+
+async def all_done(running: service.Engine) -> bool:
+    return not await effects(running)
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_an_answer_is_kept_while_the_store_is_away_and_the_effect_not_done_again(
+    store: protocol.Store, wall: HandWoundClock, moment: str
+) -> None:
+    road, tampering = Road(), Tampering()
+    setattr(tampering, moment, once("write", gone(), settles))
+    cast = Cast(handlers(road.carry))
+
+    async with engine(TamperedStore(store, tampering), wall, cast).running() as running:
+        await tell(running, "fan/a", machines.Load(("x",)))
+        await until(lambda: all_done(running))
+        assert await carried(running)
+        assert running.counts.troubles == 1
+
+    assert road.asked == ["x"]
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_a_failure_is_noted_although_the_store_was_away(
+    store: protocol.Store, wall: HandWoundClock, moment: str
+) -> None:
+    road, tampering = Road([OSError("no road")]), Tampering()
+    setattr(tampering, moment, once("write", gone(), postpones))
+    cast = Cast(handlers(road.carry))
+
+    async with engine(TamperedStore(store, tampering), wall, cast).running() as running:
+        await tell(running, "fan/a", machines.Load(("x",)))
+        await until(lambda: carried(running), wall)
+
+    assert road.asked == ["x", "x"]
+
+
+@pytest.mark.parametrize("error", [protocol.Lost("raced"), errors.Conflict("raced", hint="")])
+async def test_a_failure_that_could_not_be_noted_is_noted_later(
+    store: protocol.Store, wall: HandWoundClock, error: Exception
+) -> None:
+    """Forgetting it would leave the effect held by a worker that knows nothing of it."""
+    road, tampering = Road([OSError("no road")]), Tampering()
+    tampering.before = once("write", error, postpones)
+    cast = Cast(handlers(road.carry))
+
+    async with engine(TamperedStore(store, tampering), wall, cast).running() as running:
+        await tell(running, "fan/a", machines.Load(("x",)))
+        await until(lambda: carried(running), wall)
+
+    assert road.asked == ["x", "x"]
+
+
+async def test_effects_of_a_commit_of_unknown_fate_are_freed_with_the_old_fence(
+    store: protocol.Store, wall: HandWoundClock
+) -> None:
+    road, tampering = Road(), Tampering(after=once("write", gone(), asks))
+    cast = Cast(handlers(road.carry))
+
+    async with engine(TamperedStore(store, tampering), wall, cast).running() as running:
+        with pytest.raises(errors.Unavailable):
+            await tell(running, "fan/a", machines.Load(("x",)), "load")
+        # No time passes: the lease does not lapse, the old fence is given back.
+        await until(lambda: carried(running))
+        again = await tell(running, "fan/a", machines.Load(("x",)), "load")
+
+    assert (again.first, again.last, again.duplicate) == (1, 1, True)
+    assert road.asked == ["x"]
+
+
+@pytest.mark.parametrize("error", [gone(), protocol.Lost("deadlock")])
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_effects_of_a_claim_of_unknown_fate_are_not_orphaned(
+    home: Home, wall: HandWoundClock, moment: str, error: Exception
+) -> None:
+    """Committed, then the line broke: held under our fence, and we never heard of them."""
+    road, tampering = Road(), Tampering()
+    setattr(tampering, moment, once("claim_effects", error))
+    async with engine(home.store(), wall, Cast(perform=False)).running() as submitter:
+        await tell(submitter, "fan/a", machines.Load(("x",)))
+    store = TamperedStore(home.store(), tampering)
+
+    async with engine(store, wall, Cast(handlers(road.carry))).running() as running:
+        await until(lambda: carried(running))
+
+    assert road.asked == ["x"]
+    assert tampering.calls["claim_effects"] == 2
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+async def test_timers_of_a_claim_of_unknown_fate_are_not_orphaned(
+    store: protocol.Store, wall: HandWoundClock, moment: str
+) -> None:
+    tampering = Tampering()
+    setattr(tampering, moment, once("claim_timers", gone()))
+
+    async with engine(TamperedStore(store, tampering), wall).running() as running:
+        await tell(running, "bell/a", machines.SetAlarm(wall.now() + timedelta(seconds=1)))
+
+        async def rang() -> bool:
+            return bool((await state(running, "bell/a"))["rings"] == 1)
+
+        await until(rang, wall)
+
+
+@pytest.mark.parametrize("error", [gone(), protocol.Lost("deadlock")])
+@pytest.mark.parametrize("call", ["renew_worker", "lapsed_workers", "next_effect", "next_timer"])
+async def test_no_loop_ends_because_one_call_failed(
+    sqlite_home: Home, wall: HandWoundClock, call: str, error: Exception
+) -> None:
+    road, tampering = Road(), Tampering(before=once(call, error))
+    store = TamperedStore(sqlite_home.store(), tampering)
+
+    async with engine(store, wall, Cast(handlers(road.carry))).running() as running:
+
+        async def failed() -> bool:
+            await effects(running)
+            return tampering.calls[call] > 0
+
+        await until(failed, wall)
+        seen = tampering.calls[call]
+
+        async def asked_again() -> bool:
+            await effects(running)
+            return tampering.calls[call] > seen
+
+        await until(asked_again, wall)
+        await tell(running, "fan/a", machines.Load(("x",)))
+        await until(lambda: carried(running), wall)
+
+
+async def test_rows_that_appear_under_an_ended_fence_are_still_freed(
+    home: Home, wall: HandWoundClock
+) -> None:
+    """The server may finish a commit after our line broke and the fence was given back."""
+    road = Road()
+    async with engine(home.store(), wall).running() as first:
+        await tell(first, "fan/b", machines.Load(()))
+        ((fence,),) = await first.read(lambda s: s.rows("lapsed_workers", now=2**60))
+    async with engine(home.store(), wall, Cast(perform=False)).running() as submitter:
+        await tell(submitter, "fan/a", machines.Load(("x",)))
+        await submitter.write(lambda s: s.rows("claim_effects", fence=fence, now=2**60, limit=9))
+
+    async with engine(home.store(), wall, Cast(handlers(road.carry))).running() as running:
+        await until(lambda: carried(running), wall)
+
+    assert road.asked == ["x"]
+
+
+async def test_a_store_that_is_away_refuses_submissions_and_takes_them_when_it_is_back(
+    store: protocol.Store, wall: HandWoundClock
+) -> None:
+    tampering = Tampering()
+
+    async with engine(TamperedStore(store, tampering), wall).running() as running:
+        tampering.cut = True
+        with pytest.raises(errors.Unavailable):
+            await tell(running, "counter/a", machines.Add(1), "one")
+        with pytest.raises(errors.Unavailable):
+            await running.read(lambda s: library.stream(s, name("counter/a")))
+        tampering.cut = False
+
+        receipt = await tell(running, "counter/a", machines.Add(1), "one")
+        assert (await state(running, "counter/a")) == {"total": 1}
+
+    assert receipt.events == 1
+
+
+async def test_a_worker_that_leaves_ends_its_handlers_first_and_gives_all_back(
+    home: Home, wall: HandWoundClock
+) -> None:
+    road = Road()
+    road.gate.clear()
+
+    async with engine(home.store(), wall, Cast(handlers(road.carry))).running() as running:
+        await tell(running, "fan/a", machines.Load(("x",)))
+        await road.arrival.wait()
+
+    assert road.cancelled == ["x"]
+    assert road.under_way.total() == 0
+    async with engine(home.store(), wall, Cast(perform=False)).running() as looking:
+        (effect,) = await effects(looking)
+    assert (effect.held, effect.attempts) == (False, 0)
+
+
+async def test_an_answer_committed_while_leaving_starts_nothing_new(
+    home: Home, wall: HandWoundClock
+) -> None:
+    """Its effects would be performed here, and by the next worker at the same time."""
+    road, leaving = Road(), asyncio.Event()
+    gates: list[Any] = []
+
+    async def carry(effect: machines.Carry, context: Any) -> object:
+        gates.append(effect.piece)
+        leaving.set()
+        await asyncio.sleep(0)
+        return machines.Load((effect.piece + "'",))
+
+    async with engine(home.store(), wall, Cast(handlers(carry))).running() as running:
+        await tell(running, "fan/a", machines.Load(("x",)))
+        await leaving.wait()
+    performed = len(gates)
+    for _ in range(20):
+        await asyncio.sleep(0)
+
+    assert len(gates) == performed
+    assert home.sql("SELECT count(*) FROM outbox WHERE owner IS NOT NULL") == [(0,)]
+    assert road.asked == []
+
+
+async def test_a_submission_to_an_engine_that_has_stopped_is_refused_not_forgotten(
+    store: protocol.Store, wall: HandWoundClock
+) -> None:
+    async with engine(store, wall).running() as running:
+        await tell(running, "counter/a", machines.Add(1))
+
+    with pytest.raises(errors.Unavailable, match="the engine has stopped"):
+        await tell(running, "counter/a", machines.Add(1), "late")
+    with pytest.raises(errors.Unavailable, match="the engine has stopped"):
+        await asyncio.wait_for(running.write(lambda s: s.rows("count_rows")), 5)
+
+
+async def test_a_cancelled_errand_is_not_run_and_costs_no_session(
+    store: protocol.Store, wall: HandWoundClock
+) -> None:
+    tampering, ran = Tampering(), []
+
+    async with engine(
+        TamperedStore(store, tampering), wall, Cast(perform=False)
+    ).running() as running:
+        await running.write(lambda s: s.rows("count_rows"))
+        opened = tampering.calls["open"]
+        blocked = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def block(_: protocol.Session) -> None:
+            asyncio.run_coroutine_threadsafe(blocked.wait(), loop).result(10)
+
+        first = asyncio.create_task(running.write(block))
+        second = asyncio.create_task(running.write(lambda _: ran.append("ran")))
+        await asyncio.sleep(0)
+        second.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await second
+        blocked.set()
+        await first
+        await running.write(lambda s: s.rows("count_rows"))
+
+        assert tampering.calls["open"] == opened
+
+    assert ran == []
