@@ -13,7 +13,6 @@ from typing import Any, Protocol
 import msgspec
 import structlog
 
-from fairlead import errors
 from fairlead.engine import clock, library, runner
 from fairlead.engine.store import protocol
 
@@ -65,20 +64,17 @@ class Projector:
     async def run(self) -> None:
         while True:
             self._wake.clear()
-            try:
-                await self.catch_up()
-            except errors.FairleadError as error:
-                _log.warning("projection_waits", error=error.message)
-            except protocol.Lost:
-                # Another worker folded these events first; go on from its bookmark.
-                _log.debug("projection_overtaken")
+            for projection in self._projections:
+                try:
+                    await self._follow(projection)
+                except Exception as error:  # noqa: BLE001 - one view's fault must not stop the others
+                    _log.warning("projection_waits", name=projection.name, error=repr(error))
             await self._clock.wait(self._wake, self._clock.now() + self._poll)
 
     async def catch_up(self) -> None:
         """Read every projection to the end of the feed."""
         for projection in self._projections:
-            while await self._advance(projection):
-                pass
+            await self._follow(projection)
 
     async def rebuild(self, name: str) -> None:
         """Forget the rows and read from the first event."""
@@ -87,9 +83,22 @@ class Projector:
                 await self._restart(projection)
         await self.catch_up()
 
+    async def _follow(self, projection: Projection) -> None:
+        while True:
+            try:
+                if not await self._advance(projection):
+                    return
+            except protocol.Lost:
+                # Another projector moved the bookmark after we read it: go on from there.
+                continue
+
     async def _advance(self, projection: Projection) -> bool:
         rows = await self._read(lambda s: s.rows("get_projection", name=projection.name))
-        if not rows or rows[0][0] != projection.version:
+        if rows and rows[0][0] > projection.version:
+            # A newer program keeps this view. Starting over, as it would do in turn, the two
+            # would undo each other's work for as long as both run.
+            return False
+        if not rows or rows[0][0] < projection.version:
             await self._restart(projection)
             return True
         seen = library.Place(rows[0][1], rows[0][2])
