@@ -140,7 +140,8 @@ class Batch:
         for row in rows:
             with self._isolated(row.name):
                 self._heads[row.name] = self._old(row)
-        new = [name for name in asked_for if name not in self._heads | self._broken]
+        known = self._heads.keys() | self._broken.keys()
+        new = [name for name in asked_for if name not in known]
         for name, number in zip(new, self._number(len(new)) if new else (), strict=True):
             with self._isolated(name):
                 self._heads[name] = self._new(messages.StreamName(name), number)
