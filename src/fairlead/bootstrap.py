@@ -11,7 +11,7 @@ from pathlib import Path
 import structlog
 
 from fairlead import settings as settings_
-from fairlead.engine import machine as machines
+from fairlead.engine import machine as machines_
 from fairlead.engine import outbox, projections, service
 from fairlead.engine.store import postgres, protocol, sqlite
 
@@ -20,7 +20,7 @@ from fairlead.engine.store import postgres, protocol, sqlite
 class Cast:
     """The machines of an installation, with who performs their effects."""
 
-    machines: Sequence[machines.AnyMachine] = ()
+    machines: Sequence[machines_.AnyMachine] = ()
     handlers: outbox.Handlers = field(default_factory=dict)
     views: Sequence[projections.Projection] = ()
 
