@@ -248,6 +248,7 @@ DELETE FROM commands WHERE stream = %(stream)s;
 -- delete_stream: the stream itself, if it has not moved since it was exported
 DELETE FROM streams WHERE id = %(stream)s AND version = %(version)s AND ended_at IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.stream = %(stream)s)
+    AND NOT EXISTS (SELECT 1 FROM timers WHERE timers.stream = %(stream)s)
 RETURNING id;
 
 -- get_projection: how far a projection has read

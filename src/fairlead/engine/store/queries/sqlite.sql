@@ -179,6 +179,7 @@ DELETE FROM commands WHERE stream = :stream;
 -- delete_stream: the stream itself, if it has not moved since it was exported
 DELETE FROM streams WHERE id = :stream AND version = :version AND ended_at IS NOT NULL
     AND NOT EXISTS (SELECT 1 FROM outbox WHERE outbox.stream = :stream)
+    AND NOT EXISTS (SELECT 1 FROM timers WHERE timers.stream = :stream)
 RETURNING id;
 
 -- get_projection: how far a projection has read
