@@ -150,11 +150,10 @@ async def test_two_workers_share_the_work_and_never_hold_the_same_effect(
 
 
 async def test_a_lapsed_lease_is_forgotten_after_an_hour(home: Home, wall: HandWoundClock) -> None:
-    home.sql("INSERT INTO workers (name, lease_until) VALUES ('long gone', 5)")
-    just_gone = clock.to_millis(START) - 1000
-    home.sql(f"INSERT INTO workers (name, lease_until) VALUES ('just gone', {just_gone})")
-
     async with engine(home.store(), wall).running() as running:
+        lately = clock.to_millis(START) - 1000
+        await running.write(lambda s: s.rows("register_worker", name="long gone", until=5))
+        await running.write(lambda s: s.rows("register_worker", name="just gone", until=lately))
         await pass_time(running, wall, LEASE)
         rows = await running.read(lambda s: s.rows("lapsed_workers", now=2**60))
 

@@ -123,25 +123,24 @@ async def test_a_timer_changed_between_claim_and_firing_does_not_fire(
     later = machines.SetAlarm(START + timedelta(days=1))
     change = machines.Silence() if meanwhile == "silenced" else later
 
-    async with rival.running():
-        async with engine(home.store(), wall).running() as running:
-            await tell(running, "bell/a", machines.SetAlarm(START + SECOND))
-            fires = running._timers._deliver
-            claimed: list[tuple[object, ...]] = []
-            running._timers._deliver = claimed.append  # type: ignore[method-assign,assignment]  # holds it back
-            wall.advance(SECOND)
+    async with rival.running(), engine(home.store(), wall).running() as running:
+        await tell(running, "bell/a", machines.SetAlarm(START + SECOND))
+        fires = running._timers._deliver
+        claimed: list[tuple[object, ...]] = []
+        running._timers._deliver = claimed.append  # type: ignore[method-assign,assignment]  # holds it back
+        wall.advance(SECOND)
 
-            async def was_claimed() -> bool:
-                await rings(running)
-                return bool(claimed)
+        async def was_claimed() -> bool:
+            await rings(running)
+            return bool(claimed)
 
-            await until(was_claimed)
-            await tell(rival, "bell/a", change)
-            fires(claimed[0])
-            await running.write(lambda s: s.rows("count_rows"))
+        await until(was_claimed)
+        await tell(rival, "bell/a", change)
+        fires(claimed[0])
+        await running.write(lambda s: s.rows("count_rows"))
 
-            assert await rings(running) == 0
-            ((_, _, _, waiting),) = await running.read(lambda s: s.rows("count_rows"))
+        assert await rings(running) == 0
+        ((_, _, _, waiting),) = await running.read(lambda s: s.rows("count_rows"))
     assert waiting == (1 if meanwhile == "replaced" else 0)
 
 
