@@ -1,1 +1,1 @@
-"""Each figure as a ratio to a peer or a limit in the same run."""
+"""Every figure as a ratio to a peer or to a limit, taken in the same run on one machine."""

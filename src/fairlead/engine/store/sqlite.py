@@ -18,7 +18,7 @@ from fairlead.engine.store import migrations, protocol, queries
 
 _QUERIES = queries.load("sqlite")
 _OLDEST = (3, 37)
-_PRAGMAS = (
+PRAGMAS = (
     "PRAGMA journal_mode = WAL",
     # FULL, not NORMAL: a commit that returned must survive a power cut.
     "PRAGMA synchronous = FULL",
@@ -77,7 +77,7 @@ class SqliteStore:
                 self._path, isolation_level=None, check_same_thread=False, cached_statements=256
             )
             try:
-                for pragma in _PRAGMAS:
+                for pragma in PRAGMAS:
                     connection.execute(pragma)
             except sqlite3.Error:
                 connection.close()

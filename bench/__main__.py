@@ -1,0 +1,71 @@
+"""`python -m bench list` and `python -m bench run NAME… [--json] [--quick]`.
+
+A new benchmark is a module with a BENCHMARK, added to the list below.
+"""
+
+import argparse
+import difflib
+import json
+import sys
+from collections.abc import Sequence
+
+import msgspec
+
+from bench import ended, engine, lone, scale, start, table, waiting
+from bench.harness import Benchmark, Effort, Result, say
+
+BENCHMARKS: tuple[Benchmark, ...] = (
+    engine.BENCHMARK,
+    lone.BENCHMARK,
+    scale.BENCHMARK,
+    waiting.BENCHMARK,
+    ended.BENCHMARK,
+    start.BENCHMARK,
+)
+
+
+def main(arguments: Sequence[str], benchmarks: Sequence[Benchmark] = BENCHMARKS) -> int:
+    options = _parser().parse_args(arguments)
+    if options.action == "list":
+        for each in benchmarks:
+            print(f"{each.name:10} {each.about}")
+        return 0
+    known = {each.name: each for each in benchmarks}
+    unknown = [name for name in options.names if name not in known]
+    if unknown:
+        return _refuse(unknown[0], list(known))
+    chosen = [known[name] for name in options.names] or list(benchmarks)
+    results = [_run(each, options) for each in chosen]
+    if not options.json:
+        print(table.drawn(results))
+    return 0
+
+
+def _run(benchmark: Benchmark, options: argparse.Namespace) -> Result:
+    say(f"{benchmark.name}: {benchmark.about}")
+    result = benchmark.run(Effort(quick=options.quick))
+    if options.json:
+        print(json.dumps(msgspec.to_builtins(result)), flush=True)
+    return result
+
+
+def _refuse(name: str, known: list[str]) -> int:
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"use one of: {', '.join(known)}"
+    print(f"error: no such benchmark: {name}\nhint: {hint}", file=sys.stderr)
+    return 2
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
+    actions = parser.add_subparsers(dest="action", required=True)
+    actions.add_parser("list", help="which benchmarks there are")
+    run = actions.add_parser("run", help="take figures; all benchmarks where none is named")
+    run.add_argument("names", nargs="*", metavar="NAME")
+    run.add_argument("--json", action="store_true", help="one object a benchmark, nothing else")
+    run.add_argument("--quick", action="store_true", help="a small load, once: to try it out")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
