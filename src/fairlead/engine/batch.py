@@ -6,12 +6,13 @@ put back. Commands that machines send to each other are taken within the same su
 """
 
 import collections
-import contextlib
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
+
+import msgspec
 
 from fairlead import errors
 from fairlead.engine import clock, codec, messages
@@ -61,8 +62,7 @@ class Repertoire:
         raise AssertionError(name)
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(msgspec.Struct, frozen=True):
     """An effect fresh from a decision, still as the object the machine made."""
 
     hold: messages.Hold
@@ -137,14 +137,19 @@ class Batch:
 
     def know(self, asked_for: Iterable[str], rows: Sequence[protocol.StreamRow]) -> None:
         """Take in streams from the store; those it does not have are new."""
+        # A stream that cannot be read fails for those who ask for it, not for the batch.
+        heads, broken = self._heads, self._broken
         for row in rows:
-            with self._isolated(row.name):
-                self._heads[row.name] = self._old(row)
-        known = self._heads.keys() | self._broken.keys()
-        new = [name for name in asked_for if name not in known]
+            try:
+                heads[row.name] = self._old(row)
+            except errors.FairleadError as error:
+                broken[row.name] = error
+        new = [name for name in asked_for if name not in heads and name not in broken]
         for name, number in zip(new, self._number(len(new)) if new else (), strict=True):
-            with self._isolated(name):
-                self._heads[name] = self._new(messages.StreamName(name), number)
+            try:
+                heads[name] = self._new(messages.StreamName(name), number)
+            except errors.FairleadError as error:
+                broken[name] = error
 
     def take(self, submission: messages.Submission) -> messages.Receipt:
         """Decide one submission; any failure leaves the batch as it was."""
@@ -300,14 +305,6 @@ class Batch:
         if head is None:
             raise self._broken.get(stream) or Unloaded(stream)
         return head
-
-    @contextlib.contextmanager
-    def _isolated(self, name: str) -> Iterator[None]:
-        """A stream that cannot be read fails for those who ask for it, not for the batch."""
-        try:
-            yield
-        except errors.FairleadError as error:
-            self._broken[name] = error
 
     def _old(self, row: protocol.StreamRow) -> _Head:
         spoken = self._repertoire.of(row.name)

@@ -18,8 +18,7 @@ from fairlead.engine import messages
 _MISREAD = (LookupError, TypeError, ValueError, AttributeError)
 
 
-@dataclass(frozen=True, slots=True)
-class Encoded:
+class Encoded(msgspec.Struct, frozen=True, gc=False):
     """A message as a row keeps it."""
 
     type: str

@@ -2,12 +2,17 @@
 
 A command reaches a stream; the machine decides; events, effects, sends and timers come
 out of it and are kept in one transaction (see runner.py for the flow).
+
+What machines handle are dataclasses; what the engine makes by the thousand are msgspec
+structs, which cost a tenth to make.
 """
 
 import re
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import NewType
+
+import msgspec
 
 from fairlead import errors
 
@@ -59,8 +64,7 @@ class Decision:
         return bool(self.events or self.effects or self.sends or self.timers)
 
 
-@dataclass(frozen=True, slots=True)
-class EffectKey:
+class EffectKey(msgspec.Struct, frozen=True, gc=False):
     """Names one effect for ever: the stream's number, the event sequence, the place."""
 
     stream: int
@@ -68,8 +72,7 @@ class EffectKey:
     n: int
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
+class Hold(msgspec.Struct, frozen=True, gc=False):
     """An effect held under a worker's fence; settling it takes both."""
 
     stream: int
@@ -82,8 +85,7 @@ class Hold:
         return EffectKey(self.stream, self.seq, self.n)
 
 
-@dataclass(frozen=True, slots=True)
-class TimerKey:
+class TimerKey(msgspec.Struct, frozen=True, gc=False):
     """Names one setting of a timer; setting it again makes another."""
 
     stream: int
@@ -91,8 +93,7 @@ class TimerKey:
     seq: int
 
 
-@dataclass(frozen=True, slots=True)
-class Submission:
+class Submission(msgspec.Struct, frozen=True):
     """One command on its way to a stream, with what it settles if it lands."""
 
     stream: StreamName

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+import msgspec
 import structlog
 
 from fairlead import errors
@@ -26,8 +27,7 @@ _LEAVE_SECONDS = 5.0
 _log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Context:
+class Context(msgspec.Struct, frozen=True):
     """What a handler may know besides the effect itself."""
 
     stream: messages.StreamName

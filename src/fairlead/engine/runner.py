@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+import msgspec
 import structlog
 
 from fairlead import errors
@@ -36,8 +37,7 @@ _CAREFUL_TRIES = 12
 _log = structlog.get_logger(__name__)
 
 
-@dataclass(frozen=True, slots=True)
-class Item:
+class Item(msgspec.Struct, frozen=True):
     """Work on its way to a commit, and who wants to hear of it."""
 
     work: Work
