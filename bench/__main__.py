@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from bench import ended, engine, lone, scale, start, table, waiting
+from bench import ended, engine, judge, lone, scale, start, table, waiting
 from bench.harness import Benchmark, Effort, Result, say
 
 BENCHMARKS: tuple[Benchmark, ...] = (
@@ -21,6 +21,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     waiting.BENCHMARK,
     ended.BENCHMARK,
     start.BENCHMARK,
+    judge.BENCHMARK,
 )
 
 

@@ -29,7 +29,7 @@ _HISTORY = (
 def run(effort: harness.Effort) -> harness.Result:
     result = harness.Result("ended", {"load_average_before": harness.load_average()})
     streams = effort.pick(_STREAMS, 100)
-    job = jobs.Job("", effort.pick(3000, 50))
+    job = jobs.Job("", effort.pick(1500, 50))
     with places.open_places() as kept, contextlib.ExitStack() as stack:
         contestants: dict[str, harness.Contestant | None] = {}
         for store in engine.STORES:

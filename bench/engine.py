@@ -38,7 +38,8 @@ def _tell(result: harness.Result, rounds: harness.Rounds, store: str) -> None:
     steps = rounds.of(f"ours_{store}", "steps_per_second")
     result.add(f"ours_{store}_per_second", ours)
     result.add(f"ours_{store}_steps_per_second", steps)
-    result.add(f"ours_{store}_per_commit", rounds.of(f"ours_{store}", "per_commit"))
+    for figure in ("per_commit", "cpu_microseconds"):
+        result.add(f"ours_{store}_{figure}", rounds.of(f"ours_{store}", figure))
     for name in ("depot", "dbos", "raw", "bare"):
         result.add(f"{name}_{store}_per_second", rounds.of(f"{name}_{store}"))
     result.compare(f"dbos_{store}", steps, rounds.of(f"dbos_{store}"))
@@ -51,22 +52,22 @@ def _contestants(
     found: dict[str, harness.Contestant | None] = {}
     for store in STORES:
         found |= _on(kept, store, effort)
-    jobs = effort.pick(2000, 50)
+    jobs = effort.pick(600, 50)
     found["procrastinate_postgres"] = harness.peer(
         "procrastinate",
         child(kept, "procrastinate_jobs", "postgres", Job("", jobs, _PROCRASTINATE_JOBS)),
     )
-    found["pgbench_postgres"] = pgbench.contestant(kept, effort.pick(6, 1))
+    found["pgbench_postgres"] = pgbench.contestant(kept, effort.pick(4, 1))
     return found
 
 
 def _on(
     kept: places.Places, store: str, effort: harness.Effort
 ) -> dict[str, harness.Contestant | None]:
-    workflows = effort.pick(3000, 100)
-    peers = effort.pick(256, 4)
-    raw = effort.pick(40_000, 1_280)
-    bare = effort.pick(2_000, 50)
+    workflows = effort.pick(1500, 100)
+    peers = effort.pick(64, 4)
+    raw = effort.pick(20_000, 1_280)
+    bare = effort.pick(1_000, 50)
     dbos = child(kept, "dbos_steps", store, Job("", peers, _DBOS_THREADS))
     return {
         f"ours_{store}": child(kept, "ours", store, Job("", workflows)),

@@ -36,7 +36,7 @@ class Effort:
 
     @property
     def rounds(self) -> int:
-        return 1 if self.quick else 3
+        return 1 if self.quick else 5
 
     def pick(self, full: int, quick: int) -> int:
         return quick if self.quick else full

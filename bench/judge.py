@@ -9,11 +9,17 @@ import random
 import time
 from collections.abc import Callable
 
+from bench import harness
 from fairlead.domain.analysis import classify, judge
 
 METRICS = 1_000
 POINTS = 60
 LIMIT = 1.0
+
+
+def run(_effort: harness.Effort) -> harness.Result:
+    figures: dict[str, float | str] = {"load_average_before": harness.load_average()}
+    return harness.Result("judge", figures | measure())
 
 
 def measure() -> dict[str, float]:
@@ -57,6 +63,4 @@ def _seconds(case: judge.Case) -> float:
     return best
 
 
-if __name__ == "__main__":
-    for figure, value in measure().items():
-        print(f"{figure:40} {value:g}")
+BENCHMARK = harness.Benchmark("judge", "how long the judge takes for 1,000 metrics", run)

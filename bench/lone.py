@@ -8,7 +8,7 @@ _SHAPES = ("submit", "turn")
 
 def run(effort: harness.Effort) -> harness.Result:
     result = harness.Result("lone", {"load_average_before": harness.load_average()})
-    times = effort.pick(1000, 20)
+    times = effort.pick(500, 20)
     with places.open_places() as kept:
         contestants: dict[str, harness.Contestant | None] = {}
         for store in engine.STORES:

@@ -19,7 +19,7 @@ _BUSY = 0.85
 
 def run(effort: harness.Effort) -> harness.Result:
     result = harness.Result("scale", {"load_average_before": harness.load_average()})
-    workflows = effort.pick(6000, 64)
+    workflows = effort.pick(3000, 64)
     with places.open_places() as kept:
         contestants = {f"workers_{count}": _contestant(kept, count, workflows) for count in WORKERS}
         rounds = harness.Rounds(contestants, effort.rounds)

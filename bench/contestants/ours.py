@@ -118,6 +118,7 @@ class _Moment:
             "seconds": seconds,
             "ended_at": time.time(),
             "cpu_seconds": _cpu_seconds() - self._cpu,
+            "cpu_microseconds": (_cpu_seconds() - self._cpu) / transitions * 1e6,
             "per_commit": transitions / max(1, commits),
         }
 
