@@ -3,7 +3,8 @@
     FairleadError
     ├── Rejected       the asker must change something; asking again is useless
     │   ├── NotFound       it names something that is not there
-    │   └── Unauthorised   it does not say who asks, or that one may not
+    │   └── Unauthorised   it does not say who asks, in a way that we can check
+    │       └── Forbidden      that one may not
     ├── Conflict       it clashes with what is already recorded; look, then decide
     ├── Unavailable    something outside did not answer; the same request may pass later
     └── Corrupt        what we stored cannot be read; a person must look
@@ -46,6 +47,12 @@ class Unauthorised(Rejected):
 
     exit_code = 5
     http_status = 401
+
+
+class Forbidden(Unauthorised):
+    """The caller is known and may not do this."""
+
+    http_status = 403
 
 
 class Conflict(FairleadError):

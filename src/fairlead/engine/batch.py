@@ -10,7 +10,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -69,6 +69,15 @@ class Asked(msgspec.Struct, frozen=True):
     stream: messages.StreamName
     effect: object
     attempts: int = 0
+
+
+class Told(NamedTuple):
+    """One event of a batch, as a log line names it."""
+
+    stream: str
+    seq: int
+    event: str
+    cause: str
 
 
 @dataclass(slots=True)
@@ -177,6 +186,14 @@ class Batch:
             else:
                 self.writes.timers.append(timer)
         return self.writes
+
+    def told(self) -> list[Told]:
+        """Every event of the batch with its stream's name and what caused it."""
+        names = {head.id: head.name for head in self._heads.values()}
+        return [
+            Told(names[event.stream], event.seq, event.type, event.cause)
+            for event in self.writes.events
+        ]
 
     def _take(self, submission: messages.Submission) -> messages.Receipt:
         head = self._head(submission.stream)

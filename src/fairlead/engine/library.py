@@ -10,6 +10,8 @@ from fairlead import errors
 from fairlead.engine import clock, messages
 from fairlead.engine.store import protocol
 
+_DIGITS = 19
+
 
 @dataclass(frozen=True, slots=True)
 class StreamView:
@@ -129,7 +131,7 @@ def effects(
 
 def parse_effect_id(text: str) -> messages.EffectKey:
     parts = text.split(".")
-    if len(parts) != 3 or not all(part.isdecimal() for part in parts):  # noqa: PLR2004 - stream, seq, n
+    if len(parts) != 3 or not all(map(_is_number, parts)):  # noqa: PLR2004 - stream, seq, n
         raise errors.Rejected(
             f"not an effect id: {text[:80]}", hint="take it from the list: NUMBER.NUMBER.NUMBER"
         )
@@ -138,9 +140,14 @@ def parse_effect_id(text: str) -> messages.EffectKey:
 
 def parse_place(text: str) -> Place:
     tx, _, position = text.partition(".")
-    if not (tx.isdecimal() and position.isdecimal()):
+    if not (_is_number(tx) and _is_number(position)):
         raise errors.Rejected(f"not a place in the feed: {text[:80]}", hint="use NUMBER.NUMBER")
     return Place(int(tx), int(position))
+
+
+def _is_number(text: str) -> bool:
+    """Digits that fit into a column; a larger number would fail inside the store's driver."""
+    return text.isascii() and text.isdecimal() and len(text) <= _DIGITS and int(text) < 2**63
 
 
 def _stream(row: tuple[Any, ...]) -> StreamView:

@@ -62,6 +62,9 @@ class Hooks:
     """Under which fence new effects are held; None leaves them for others."""
 
     committed: Callable[[Committed], None] = lambda _: None
+    told: Callable[[Sequence[batch.Told]], None] | None = None
+    """Hears of every event after its commit, on the writer's thread."""
+
     troubled: Callable[[], None] = lambda: None
     """A commit may or may not have happened: the connection broke at the wrong moment."""
 
@@ -270,8 +273,16 @@ class _Writer(threading.Thread):
             if not writes:
                 return outcomes, None
             transaction.write(writes)
+        if self._runner.hooks.told is not None:
+            self._tell(self._runner.hooks.told, taken)
         self._wary = max(0, self._wary - 1)
         return outcomes, _committed(writes, taken.fresh)
+
+    def _tell(self, told: Callable[[Sequence[batch.Told]], None], taken: batch.Batch) -> None:
+        try:
+            told(taken.told())
+        except Exception:  # noqa: BLE001 - the batch is committed; a full disk of logs changes nothing
+            _log.exception("transitions_not_told")
 
     def _open(self) -> protocol.Session:
         if self._session is None:

@@ -55,6 +55,8 @@ class Parts:
     views: Sequence[projections.Projection] = ()
     wall: clock.Clock = field(default_factory=clock.SystemClock)
     tuning: Tuning = field(default_factory=Tuning)
+    told: Callable[[Sequence[batch.Told]], None] | None = None
+    """Hears of every event after its commit, on a writer's thread; None costs nothing."""
 
 
 @dataclass(slots=True)
@@ -163,6 +165,7 @@ class Engine:
         hooks = self._runner.hooks
         hooks.committed = self._committed
         hooks.troubled = self._troubled
+        hooks.told = self._parts.told
         if self._perform:
             hooks.fence = lambda: self._keeper.fence() if self._outbox.has_room() else None
         self._outbox.fence = self._timers.fence = self._keeper.fence
