@@ -1,18 +1,22 @@
 """The one place that wires everything: settings in, a running engine out."""
 
+import importlib
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import structlog
+from opentelemetry import trace
 
+from fairlead import errors
 from fairlead import settings as settings_
-from fairlead.engine import machine as machines_
-from fairlead.engine import outbox, projections, service
+from fairlead.engine import batch, outbox, projections, service
+from fairlead.engine import machine as machine_
 from fairlead.engine.store import postgres, protocol, sqlite
 
 
@@ -20,7 +24,7 @@ from fairlead.engine.store import postgres, protocol, sqlite
 class Cast:
     """The machines of an installation, with who performs their effects."""
 
-    machines: Sequence[machines_.AnyMachine] = ()
+    machines: Sequence[machine_.AnyMachine] = ()
     handlers: outbox.Handlers = field(default_factory=dict)
     views: Sequence[projections.Projection] = ()
 
@@ -64,6 +68,7 @@ def engine(
         handlers=players.handlers,
         views=players.views,
         tuning=tuning,
+        told=log_transitions if chosen.log.log_level == "debug" else None,
     )
     return service.Engine(parts, perform=perform)
 
@@ -89,3 +94,60 @@ def logs(chosen: settings_.LogSettings) -> None:
         logger_factory=structlog.PrintLoggerFactory(sys.stderr),
         cache_logger_on_first_use=True,
     )
+
+
+def log_transitions(told: Sequence[batch.Told]) -> None:
+    """One line per event, with the stream and the command, effect or timer behind it."""
+    for each in told:
+        _log.debug(
+            "transition", stream=each.stream, seq=each.seq, event_type=each.event, cause=each.cause
+        )
+
+
+_log = structlog.get_logger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Tracing:
+    """Where spans go, and how to send the last ones."""
+
+    tracer: trace.Tracer = field(default_factory=trace.NoOpTracer)
+    close: Callable[[], None] = lambda: None
+    on: bool = False
+
+
+def telemetry(chosen: settings_.LogSettings) -> Tracing:
+    """Spans to the collector that the settings name; nothing at all where they name none."""
+    if not chosen.otlp_endpoint:
+        return Tracing()
+    try:
+        # By name, and only now: the packages behind it are an optional extra.
+        otlp = importlib.import_module("fairlead.adapters.otlp")
+    except ModuleNotFoundError as error:
+        raise errors.Rejected(
+            f"FAIRLEAD_OTLP_ENDPOINT is set, but a package is missing: {error.name}",
+            hint="install fairlead[telemetry], or unset it",
+        ) from error
+    exporter = otlp.start(chosen.otlp_endpoint)
+    return Tracing(exporter.tracer, exporter.close, on=True)
+
+
+def traced(handlers: outbox.Handlers, tracing: Tracing) -> outbox.Handlers:
+    """The same handlers, each attempt in a span; untouched where tracing is off."""
+    if not tracing.on:
+        return handlers
+    return {effect: _spanned(handler, tracing.tracer) for effect, handler in handlers.items()}
+
+
+def _spanned(handler: outbox.Handler, tracer: trace.Tracer) -> outbox.Handler:
+    async def perform(effect: Any, context: outbox.Context) -> object | None:
+        attributes: dict[str, str | int] = {
+            "fairlead.stream": context.stream,
+            "fairlead.effect": type(effect).__name__,
+            "fairlead.idempotency_key": context.idempotency_key,
+            "fairlead.attempt": context.attempt,
+        }
+        with tracer.start_as_current_span("perform", attributes=attributes):
+            return await handler.perform(effect, context)
+
+    return replace(handler, perform=perform)

@@ -10,6 +10,7 @@ from tests.architecture.sources import Source, sources
 # Where a module may be loaded by name while running, each with its reason. A folder ends in "/".
 LAZY = {
     "src/fairlead/cli/": "help must answer at once, so a command's module loads when it is called",
+    "src/fairlead/bootstrap.py": "telemetry is an optional extra, loaded only where it is set up",
 }
 LOADERS = ("import_module", "__import__", "find_spec", "spec_from_file_location", "run_module")
 

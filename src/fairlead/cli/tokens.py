@@ -1,0 +1,126 @@
+"""`fairlead token …`: make, list and revoke API tokens, straight in the store."""
+
+import contextlib
+import json
+import re
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import click
+
+from fairlead import bootstrap, errors, settings
+from fairlead.cli import given
+from fairlead.engine.store import protocol
+from fairlead.intents import tokens
+
+_UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
+_ROLES = [role.word for role in tokens.Role]
+
+
+@click.group()
+def token() -> None:
+    """Make, list or revoke API tokens."""
+
+
+@token.command()
+@click.option("--name", required=True, help="Whose token it is.")
+@click.option("--role", type=click.Choice(_ROLES), default="viewer", show_default=True)
+@click.option("--expires", metavar="TIME", help="After 30m, 12h, 90d or 2w, or on 2030-01-31.")
+@click.pass_context
+def create(ctx: click.Context, name: str, role: str, expires: str | None) -> None:
+    """Make a token; its text goes to standard output, this once."""
+    now = datetime.now(UTC)
+    until = None if expires is None else parse_expiry(expires, now)
+    wish = tokens.Wish(name, tokens.role(role), until)
+    with _session(ctx, migrate=True) as session:
+        minted = tokens.mint(session, wish, now)
+    end = f"until {until:%Y-%m-%d %H:%M} UTC" if until else "without an end"
+    click.echo(f"token {minted.id} for {name}: {role}, {end}; it is not shown again", err=True)
+    click.echo(minted.text)
+
+
+@token.command("list")
+@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
+@click.pass_context
+def list_(ctx: click.Context, output: str) -> None:
+    """List all tokens, without their secrets."""
+    now = datetime.now(UTC)
+    with _session(ctx) as session:
+        found = tokens.listed(session)
+    if output == "json":
+        click.echo(json.dumps([_plain(each, now) for each in found], indent=2))
+        return
+    for each in found:
+        end = f"until {each.expires_at:%Y-%m-%d %H:%M} UTC" if each.expires_at else "no end"
+        click.echo(f"{each.id}  {each.role.word:8}  {_standing(each, now):7}  {end}  {each.name}")
+
+
+@token.command()
+@click.argument("token_id", metavar="ID")
+@click.pass_context
+def revoke(ctx: click.Context, token_id: str) -> None:
+    """Refuse a token from now on; running servers follow within seconds."""
+    # Somebody may paste the whole token where its id is asked for; the id is in it.
+    public = token_id.split("_")[1] if token_id.count("_") > 1 else token_id
+    with _session(ctx) as session:
+        tokens.revoke(session, public, datetime.now(UTC))
+    click.echo(f"token revoked: {public}", err=True)
+
+
+def parse_expiry(text: str, now: datetime) -> datetime:
+    """A span from now, or a day or moment in UTC."""
+    span = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", text)
+    if span:
+        return now + timedelta(**{_UNITS[span[2]]: int(span[1])})
+    try:
+        moment = datetime.fromisoformat(text)
+    except ValueError as error:
+        raise errors.Rejected(
+            f"not a time: {text[:80]}", hint="use 30m, 12h, 90d, 2w or a date such as 2030-01-31"
+        ) from error
+    return moment if moment.tzinfo else moment.replace(tzinfo=UTC)
+
+
+@contextlib.contextmanager
+def _session(ctx: click.Context, *, migrate: bool = False) -> Iterator[protocol.Session]:
+    chosen = given.settings(ctx).store
+    kept = bootstrap.store(chosen, bootstrap.Cast())
+    if migrate:
+        # The first token may come before the first start: an open bind asks for it.
+        kept.migrate()
+    else:
+        _check_there(chosen, kept)
+    with contextlib.closing(kept.open()) as session:
+        yield session
+
+
+def _check_there(chosen: settings.StoreSettings, kept: protocol.Store) -> None:
+    """To look must not create anything."""
+    file = bootstrap.database_file(chosen)
+    if not chosen.database_url and not file.exists():
+        raise errors.NotFound(
+            f"no database here: {file}", hint="make the first token with fairlead token create"
+        )
+    if pending := kept.pending_migrations():
+        raise errors.Conflict(
+            f"the database is not migrated: {', '.join(pending)}",
+            hint="run fairlead store migrate",
+        )
+
+
+def _standing(each: tokens.TokenView, now: datetime) -> str:
+    if each.revoked_at is not None:
+        return "revoked"
+    return "good" if each.usable(now) else "expired"
+
+
+def _plain(each: tokens.TokenView, now: datetime) -> dict[str, str | None]:
+    return {
+        "id": each.id,
+        "name": each.name,
+        "role": each.role.word,
+        "standing": _standing(each, now),
+        "created_at": each.created_at.isoformat(),
+        "expires_at": each.expires_at.isoformat() if each.expires_at else None,
+        "revoked_at": each.revoked_at.isoformat() if each.revoked_at else None,
+    }
