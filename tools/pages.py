@@ -4,10 +4,12 @@ To add a page, write one function that returns its text, under `@page(path, sour
 """
 
 import argparse
+import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from fairlead.web import app
 from tools import requirements
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -30,6 +32,13 @@ def requirements_page() -> str:
     parts = [REQUIREMENTS_INTRO, *(area_table(area, marks) for area in requirements.areas())]
     return "\n\n".join(parts)
 
+
+def openapi() -> str:
+    return json.dumps(app.described().openapi(), indent=2, ensure_ascii=False) + "\n"
+
+
+# No first line that says who made it: JSON has no comments.
+PAGES["docs/reference/openapi.json"] = openapi
 
 REQUIREMENTS_INTRO = """\
 # Requirements

@@ -114,7 +114,7 @@ class Live(Response):
         self._closing = contexts.of(request).closing
         self._recheck: auth.Recheck = request.scope["state"]["recheck"]
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - ASGI
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: ARG002 - called so by the server
         self._feed.clients += 1
         tasks = [
             asyncio.create_task(self._pump(send)),

@@ -1,0 +1,179 @@
+"""`fairlead up` as users run it: a process, a port, signals, on both stores."""
+
+import contextlib
+import json
+import signal
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import httpx
+import psycopg
+import pytest
+
+from tests.e2e import processes
+from tests.unit.web import rig
+from tools.servers.postgres import PostgresServer
+
+UP = ["-m", "tests.e2e.entry", "up"]
+READY = "fairlead is up: "
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Mapping[str, str]:
+    place = {"FAIRLEAD_STATE_DIR": str(tmp_path)}
+    if request.param == "postgres":
+        place["FAIRLEAD_DATABASE_URL"] = request.getfixturevalue("postgres_url")
+    return place
+
+
+def test_up_answers_works_tells_and_stops(environment: Mapping[str, str]) -> None:
+    with processes.running(UP, environment) as up, client_of(up) as client:
+        assert client.get("/healthz").status_code == 200
+        assert client.get("/readyz").json() == {"ready": True, "reasons": []}
+
+        with following(client) as heard:
+            ordered = client.post("/api/v1/streams/depot/a/commands", json=rig.ORDER)
+            types = [heard_event(heard) for _ in range(8)]
+
+        assert ordered.json()["events"] == 2
+        assert {"Ordered", "LegDriven", "Arrived", "Closed"} <= set(types)
+        assert client.get("/api/v1/streams/depot/a").json()["state"] == "Done"
+        assert "fairlead_events_total 8.0" in client.get("/metrics").text
+
+        assert up.stop(signal.SIGTERM) == 0
+    assert held(environment) == 0
+
+
+def test_a_stop_ends_open_streams_and_idle_connections(tmp_path: Path) -> None:
+    environment = {"FAIRLEAD_STATE_DIR": str(tmp_path)}
+    with processes.running(UP, environment) as up, client_of(up) as client:
+        with following(client):
+            began = time.monotonic()
+            code = up.stop(signal.SIGINT)
+
+        assert code == 0
+        # Far below the patience for answers that do not come: the live stream was ended.
+        assert time.monotonic() - began < 4
+
+
+def test_a_taken_port_is_told_at_once(tmp_path: Path) -> None:
+    with processes.running(UP, {"FAIRLEAD_STATE_DIR": str(tmp_path / "a")}) as first:
+        address = first.until(READY).removeprefix(f"{READY}http://")
+        taken = {"FAIRLEAD_STATE_DIR": str(tmp_path / "b"), "FAIRLEAD_LISTEN": address}
+
+        with processes.running(UP, taken) as second:
+            assert second.process.wait(processes.PATIENCE) == 1
+
+        assert f"the port is taken: {address.rpartition(':')[2]}" in "".join(second.said)
+
+
+def test_an_open_bind_without_a_token_is_refused(tmp_path: Path) -> None:
+    environment = {"FAIRLEAD_STATE_DIR": str(tmp_path), "FAIRLEAD_LISTEN": "0.0.0.0:0"}
+
+    with processes.running(UP, environment) as up:
+        assert up.process.wait(processes.PATIENCE) == 1
+
+    assert "refusing to listen beyond this machine without a token" in "".join(up.said)
+
+
+def test_the_command_itself_comes_up(tmp_path: Path) -> None:
+    command = ["-c", "from fairlead.cli.serve import up; up()", "--listen", "127.0.0.1:0"]
+
+    with processes.running(command, {"FAIRLEAD_STATE_DIR": str(tmp_path)}) as up:
+        with client_of(up) as client:
+            assert client.get("/readyz").status_code == 200
+        assert up.stop() == 0
+
+
+def test_a_worker_does_what_another_left(environment: Mapping[str, str]) -> None:
+    worker = ["-m", "tests.e2e.entry", "worker"]
+    with processes.running(UP, environment) as up, client_of(up) as client:
+        with processes.running(worker, environment) as second:
+            second.until("fairlead works")
+            assert len(client.get("/api/v1/workers").json()) == 2
+            assert second.stop(signal.SIGINT) == 0
+        assert len(client.get("/api/v1/workers").json()) == 1
+        assert up.stop() == 0
+
+
+def test_a_worker_refuses_a_store_that_is_not_migrated(tmp_path: Path) -> None:
+    worker = ["-m", "tests.e2e.entry", "worker"]
+
+    with processes.running(worker, {"FAIRLEAD_STATE_DIR": str(tmp_path)}) as run:
+        assert run.process.wait(processes.PATIENCE) == 1
+
+    assert "the database is not migrated" in "".join(run.said)
+
+
+def test_readiness_follows_the_database(tmp_path: Path) -> None:
+    with PostgresServer() as server:
+        environment = {
+            "FAIRLEAD_STATE_DIR": str(tmp_path),
+            "FAIRLEAD_DATABASE_URL": server.create_database("ready"),
+        }
+        with processes.running(UP, environment) as up, client_of(up) as client:
+            assert client.get("/readyz").status_code == 200
+
+            server._end("immediate")
+            away = until_status(client, 503)
+            assert client.get("/healthz").status_code == 200
+            server.restart()
+            back = until_status(client, 200)
+
+            assert away == {"ready": False, "reasons": ["the store is not reachable"]}
+            assert back == {"ready": True, "reasons": []}
+            ordered = client.post("/api/v1/streams/depot/a/commands", json=rig.ORDER)
+            assert ordered.status_code == 200
+            assert up.stop() == 0
+
+
+@contextlib.contextmanager
+def client_of(up: processes.Running) -> Iterator[httpx.Client]:
+    url = up.until(READY).removeprefix(READY)
+    with httpx.Client(base_url=url, timeout=30) as client:
+        yield client
+
+
+@contextlib.contextmanager
+def following(client: httpx.Client) -> Iterator[Iterator[str]]:
+    """Connected to the live feed, with its lines to come."""
+    with client.stream("GET", "/api/v1/feed/live") as answer:
+        lines = answer.iter_lines()
+        assert next(lines) == ": connected"
+        with contextlib.suppress(httpx.RemoteProtocolError):
+            yield lines
+
+
+def heard_event(lines: Iterator[str]) -> Any:
+    line = next(line for line in lines if line.startswith("data: "))
+    return json.loads(line.removeprefix("data: "))["type"]
+
+
+def until_status(client: httpx.Client, status: int) -> Any:
+    pause = threading.Event()
+    deadline = time.monotonic() + 30
+    while time.monotonic() < deadline:
+        answer = client.get("/readyz")
+        if answer.status_code == status:
+            return answer.json()
+        # Nothing tells us when the server's answer of the last second runs out.
+        pause.wait(0.1)
+    raise AssertionError(f"not {status}: {answer.text}")
+
+
+def held(environment: Mapping[str, str]) -> int:
+    """Leases that are still running in the store."""
+    query = "SELECT count(*) FROM workers WHERE lease_until > 0"
+    if url := environment.get("FAIRLEAD_DATABASE_URL"):
+        with psycopg.connect(url) as connection:
+            row = connection.execute(query).fetchone()
+    else:
+        file = Path(environment["FAIRLEAD_STATE_DIR"]) / "fairlead.db"
+        with contextlib.closing(sqlite3.connect(file)) as embedded:
+            row = embedded.execute(query).fetchone()
+    assert row is not None
+    return int(row[0])

@@ -1,0 +1,113 @@
+"""The server: where it listens, what it refuses, and how it stops."""
+
+import asyncio
+import socket
+from typing import Any
+
+import httpx
+import pytest
+
+from fairlead import errors
+from fairlead.web import server
+
+
+@pytest.mark.parametrize(
+    ("text", "bind"),
+    [
+        ("127.0.0.1:8600", server.Bind("127.0.0.1", 8600)),
+        ("[::1]:0", server.Bind("::1", 0)),
+        ("localhost:1", server.Bind("localhost", 1)),
+        ("fairlead.example:80", server.Bind("fairlead.example", 80)),
+    ],
+)
+def test_an_address_is_read(text: str, bind: server.Bind) -> None:
+    assert server.parse_listen(text) == bind
+
+
+@pytest.mark.parametrize(
+    "text", ["", "8600", ":8600", "127.0.0.1", "127.0.0.1:x", "127.0.0.1:99999", "a@b:1", "a:1/b"]
+)
+def test_a_malformed_address_is_refused(text: str) -> None:
+    with pytest.raises(errors.Rejected, match="not an address to listen on"):
+        server.parse_listen(text)
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "192.0.2.1", "::", "fairlead.example"])  # noqa: S104 - only named
+def test_an_open_bind_without_a_token_is_refused(host: str) -> None:
+    with pytest.raises(errors.Rejected, match="without a token") as refused:
+        server.check_exposure(server.Bind(host, 8600), guarded=False)
+
+    assert "fairlead token create" in refused.value.hint
+    server.check_exposure(server.Bind(host, 8600), guarded=True)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.9.9.9", "::1", "localhost"])
+def test_loopback_needs_no_token(host: str) -> None:
+    server.check_exposure(server.Bind(host, 8600), guarded=False)
+
+
+def test_a_taken_port_is_told() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        port = other.getsockname()[1]
+
+        with pytest.raises(errors.Conflict, match=f"the port is taken: {port}") as refused:
+            server.claim(server.Bind("127.0.0.1", port))
+
+    assert "--listen" in refused.value.hint
+
+
+def test_an_address_of_another_machine_is_refused() -> None:
+    with pytest.raises(errors.Rejected, match=r"cannot listen on 192\.0\.2\.1:8600"):
+        server.claim(server.Bind("192.0.2.1", 8600))
+
+
+def test_port_zero_takes_a_free_one() -> None:
+    wanted = server.Bind("127.0.0.1", 0)
+    with server.claim(wanted) as listening:
+        bind = server.bound(wanted, listening)
+
+        assert bind.port > 0
+        assert bind.url == f"http://127.0.0.1:{bind.port}"
+
+
+async def test_a_second_server_on_the_port_is_refused_while_the_first_answers() -> None:
+    wanted = server.Bind("127.0.0.1", 0)
+    listening = server.claim(wanted)
+    bind = server.bound(wanted, listening)
+
+    async with (
+        server.serving(_hello, listening, asyncio.Event()),
+        httpx.AsyncClient(base_url=bind.url) as client,
+    ):
+        assert (await client.get("/")).text == "hello"
+        with pytest.raises(errors.Conflict):
+            server.claim(bind)
+
+    # Stopped for good: the port is free again.
+    server.claim(bind).close()
+
+
+async def test_a_stop_waits_for_an_answer_on_its_way() -> None:
+    wanted = server.Bind("127.0.0.1", 0)
+    listening = server.claim(wanted)
+    bind = server.bound(wanted, listening)
+    closing = asyncio.Event()
+    begun = asyncio.Event()
+
+    async def slow(scope: Any, receive: Any, send: Any) -> None:
+        begun.set()
+        await closing.wait()
+        await _hello(scope, receive, send)
+
+    async with httpx.AsyncClient(base_url=bind.url) as client:
+        async with server.serving(slow, listening, closing):
+            answer = asyncio.create_task(client.get("/"))
+            async with asyncio.timeout(10):
+                await begun.wait()
+        async with asyncio.timeout(10):
+            assert (await answer).text == "hello"
+
+
+async def _hello(_scope: Any, _receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": 200, "headers": []})
+    await send({"type": "http.response.body", "body": b"hello"})
