@@ -8,7 +8,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, LiteralString
 
 import httpx
 import psycopg
@@ -19,6 +19,7 @@ from tests.unit.web import rig
 from tools.servers.postgres import PostgresServer
 
 UP = ["-m", "tests.e2e.entry", "up"]
+SLOW = ["-m", "tests.e2e.entry", "slow"]
 READY = "fairlead is up: "
 
 
@@ -58,6 +59,33 @@ def test_a_stop_ends_open_streams_and_idle_connections(tmp_path: Path) -> None:
         assert code == 0
         # Far below the patience for answers that do not come: the live stream was ended.
         assert time.monotonic() - began < 4
+
+
+def test_a_stop_lets_a_running_effect_finish(tmp_path: Path) -> None:
+    environment = {"FAIRLEAD_STATE_DIR": str(tmp_path), "FAIRLEAD_DRAIN_SECONDS": "60"}
+    with processes.running(SLOW, environment) as up, client_of(up) as client:
+        client.post("/api/v1/streams/depot/a/commands", json=rig.ORDER)
+        up.until("begun")
+        up.process.send_signal(signal.SIGTERM)
+        up.until("fairlead stops")
+
+        assert up.stop(signal.SIGUSR1) == 0
+
+    # The first leg's answer is kept; the second was done in time or waits for the next start.
+    assert one(environment, "SELECT count(*) FROM events WHERE type = 'LegDriven'") >= 1
+    assert one(environment, "SELECT count(*) FROM outbox WHERE seq = 1") == 0
+    assert one(environment, "SELECT count(*) FROM outbox WHERE owner IS NOT NULL") == 0
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    environment = {"FAIRLEAD_STATE_DIR": str(tmp_path), "FAIRLEAD_DRAIN_SECONDS": "600"}
+    with processes.running(SLOW, environment) as up, client_of(up) as client:
+        client.post("/api/v1/streams/depot/a/commands", json=rig.ORDER)
+        up.until("begun")
+        up.process.send_signal(signal.SIGINT)
+        up.until("fairlead stops")
+
+        assert up.stop(signal.SIGINT) == 128 + signal.SIGINT
 
 
 def test_a_taken_port_is_told_at_once(tmp_path: Path) -> None:
@@ -167,7 +195,10 @@ def until_status(client: httpx.Client, status: int) -> Any:
 
 def held(environment: Mapping[str, str]) -> int:
     """Leases that are still running in the store."""
-    query = "SELECT count(*) FROM workers WHERE lease_until > 0"
+    return one(environment, "SELECT count(*) FROM workers WHERE lease_until > 0")
+
+
+def one(environment: Mapping[str, str], query: LiteralString) -> int:
     if url := environment.get("FAIRLEAD_DATABASE_URL"):
         with psycopg.connect(url) as connection:
             row = connection.execute(query).fetchone()

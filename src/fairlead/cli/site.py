@@ -1,0 +1,45 @@
+"""The control plane with its page: what `fairlead up` runs around the engine."""
+
+import asyncio
+import contextlib
+from datetime import UTC, datetime
+
+import click
+import structlog
+
+from fairlead.cli import working
+from fairlead.engine.store import protocol
+from fairlead.intents import intake, tokens
+from fairlead.web import app as web
+from fairlead.web import context as contexts
+from fairlead.web import server
+
+_log = structlog.get_logger(__name__)
+
+
+async def serve(plant: working.Plant) -> None:
+    """Migrate, work and answer until a signal comes."""
+    wanted = server.parse_listen(plant.settings.web.listen)
+    applied = await asyncio.to_thread(plant.store.migrate)
+    if applied:
+        _log.info("store_migrated", migrations=applied)
+    server.check_exposure(wanted, guarded=await asyncio.to_thread(_guarded, plant.store))
+    with server.claim(wanted) as listening:
+        bind = server.bound(wanted, listening)
+        async with working.working(plant) as (engine, stop):
+            context = contexts.Context(
+                engine=engine,
+                store=plant.store,
+                bind=bind,
+                intake=intake.Intake(engine, plant.tracing.tracer),
+                views=[view.name for view in plant.cast.views],
+            )
+            async with server.serving(web.create(context), listening, context.closing):
+                click.echo(f"fairlead is up: {bind.url}", err=True)
+                await stop.wait()
+
+
+def _guarded(kept: protocol.Store) -> bool:
+    with contextlib.closing(kept.open()) as session:
+        now = datetime.now(UTC)
+        return any(token.usable(now) for token in tokens.listed(session))
