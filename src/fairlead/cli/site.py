@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 import click
 import structlog
 
+from fairlead import errors
 from fairlead.cli import working
 from fairlead.engine.store import protocol
 from fairlead.intents import intake, tokens
@@ -34,9 +35,18 @@ async def serve(plant: working.Plant) -> None:
                 intake=intake.Intake(engine, plant.tracing.tracer),
                 views=[view.name for view in plant.cast.views],
             )
-            async with server.serving(web.create(context), listening, context.closing):
+            async with server.serving(web.create(context), listening, context.closing) as task:
                 click.echo(f"fairlead is up: {bind.url}", err=True)
-                await stop.wait()
+                await _until(stop, task)
+
+
+async def _until(stop: asyncio.Event, task: asyncio.Task[None]) -> None:
+    """The signal to stop; a server that ends by itself must not leave a silent process."""
+    signal = asyncio.create_task(stop.wait())
+    await asyncio.wait({signal, task}, return_when=asyncio.FIRST_COMPLETED)
+    signal.cancel()
+    if not stop.is_set():
+        raise errors.Unavailable("the web server ended by itself", hint="the log says why")
 
 
 def _guarded(kept: protocol.Store) -> bool:

@@ -95,8 +95,7 @@ class Gate:
             return
         headers = Headers(scope=scope)
         check_host(headers, self._context.bind)
-        if scope["method"] not in _SAFE:
-            check_origin(headers)
+        check_origin(headers, scope["method"])
         state = scope.setdefault("state", {})
         if scope["path"] not in OPEN:
             shown = presented(headers)
@@ -114,11 +113,16 @@ def check_host(headers: Headers, bind: server.Bind) -> None:
         )
 
 
-def check_origin(headers: Headers) -> None:
-    """What changes something must come from our own page or from no page at all."""
+def check_origin(headers: Headers, method: str) -> None:
+    """Our own page, or no page at all; from a foreign one a link may lead here, no more."""
     origin = headers.get("origin")
-    foreign = origin is not None and urlsplit(origin).netloc != headers.get("host")
-    if foreign or headers.get("sec-fetch-site") in ("cross-site", "same-site"):
+    foreign = headers.get("sec-fetch-site") in ("cross-site", "same-site")
+    if method in _SAFE:
+        # Without this, any page could hold hundreds of our live streams open.
+        refused = foreign and headers.get("sec-fetch-mode") != "navigate"
+    else:
+        refused = foreign or (origin is not None and _netloc(origin) != headers.get("host"))
+    if refused:
         raise errors.Forbidden(
             f"sent by a foreign page: {(origin or 'unknown')[:80]}",
             hint="use fairlead's own page, its command, or a client that is no browser",
@@ -157,6 +161,13 @@ def needs(role: tokens.Role) -> Callable[[Request], intake.Caller]:
 
 Operator = Annotated[intake.Caller, Depends(needs(tokens.Role.OPERATOR))]
 Recheck = Callable[[], Awaitable[intake.Caller]]
+
+
+def _netloc(origin: str) -> str:
+    try:
+        return urlsplit(origin).netloc
+    except ValueError:
+        return ""
 
 
 def _host_name(host: str) -> str:

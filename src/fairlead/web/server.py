@@ -99,12 +99,15 @@ def bound(bind: Bind, listening: socket.socket) -> Bind:
 @contextlib.asynccontextmanager
 async def serving(
     app: Any, listening: socket.socket, closing: asyncio.Event
-) -> AsyncIterator[None]:
-    """Answer requests until the block is left; open ones may finish for some seconds."""
+) -> AsyncIterator[asyncio.Task[None]]:
+    """Answer requests until the block is left; open ones may finish for some seconds.
+
+    The task ends before that only where the server itself has failed.
+    """
     embedded = _Embedded(app, listening)
     task = asyncio.create_task(embedded.serve())
     try:
-        yield
+        yield task
     finally:
         # Live streams never end by themselves, and granian waits for every response.
         closing.set()
@@ -114,6 +117,8 @@ async def serving(
                 await task
         except TimeoutError:
             _log.warning("requests_cut_off", after_seconds=_STOP_PATIENCE.total_seconds())
+        except Exception:  # noqa: BLE001 - it has ended either way; what it held is released
+            _log.exception("web_server_failed")
         listening.close()
 
 

@@ -167,6 +167,7 @@ async def test_the_names_of_this_machine_are_ours(site: rig.Site, host: str) -> 
         {"Origin": "http://127.0.0.1:3000"},
         {"Origin": "null"},
         {"Origin": ""},
+        {"Origin": "http://[::"},
         {"Sec-Fetch-Site": "cross-site"},
     ],
 )
@@ -175,6 +176,17 @@ async def test_a_foreign_page_cannot_command(site: rig.Site, headers: dict[str, 
 
     assert answer.status_code == 403
     assert (await site.client.get(STREAMS)).json()["items"] == []
+
+
+async def test_a_foreign_page_may_link_here_and_no_more(site: rig.Site) -> None:
+    foreign = {"Sec-Fetch-Site": "cross-site"}
+
+    link = await site.client.get("/", headers={**foreign, "Sec-Fetch-Mode": "navigate"})
+    fetch = await site.client.get(
+        "/api/v1/feed/live", headers={**foreign, "Sec-Fetch-Mode": "cors"}
+    )
+
+    assert (link.status_code, fetch.status_code) == (200, 403)
 
 
 async def test_our_own_page_may_command(site: rig.Site) -> None:

@@ -1,6 +1,7 @@
 """The server: where it listens, what it refuses, and how it stops."""
 
 import asyncio
+import os
 import socket
 from typing import Any
 
@@ -106,6 +107,17 @@ async def test_a_stop_waits_for_an_answer_on_its_way() -> None:
                 await begun.wait()
         async with asyncio.timeout(10):
             assert (await answer).text == "hello"
+
+
+async def test_a_server_that_fails_is_noticed_while_it_should_run() -> None:
+    listening = server.claim(server.Bind("127.0.0.1", 0))
+    # Nothing to serve on: granian cannot start its worker.
+    os.close(listening.detach())
+
+    async with server.serving(_hello, listening, asyncio.Event()) as task, asyncio.timeout(10):
+        done, _ = await asyncio.wait({task})
+
+    assert done == {task}
 
 
 async def _hello(_scope: Any, _receive: Any, send: Any) -> None:
