@@ -53,12 +53,10 @@ def test_a_stop_ends_open_streams_and_idle_connections(tmp_path: Path) -> None:
     environment = {"FAIRLEAD_STATE_DIR": str(tmp_path)}
     with processes.running(UP, environment) as up, client_of(up) as client:
         with following(client):
-            began = time.monotonic()
-            code = up.stop(signal.SIGINT)
+            assert up.stop(signal.SIGINT) == 0
 
-        assert code == 0
-        # Far below the patience for answers that do not come: the live stream was ended.
-        assert time.monotonic() - began < 4
+    # It did not run into the patience for answers that never end.
+    assert "requests_cut_off" not in "".join(up.said)
 
 
 def test_a_stop_lets_a_running_effect_finish(tmp_path: Path) -> None:
