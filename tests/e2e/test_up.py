@@ -51,9 +51,8 @@ def test_up_answers_works_tells_and_stops(environment: Mapping[str, str]) -> Non
 
 def test_a_stop_ends_open_streams_and_idle_connections(tmp_path: Path) -> None:
     environment = {"FAIRLEAD_STATE_DIR": str(tmp_path)}
-    with processes.running(UP, environment) as up, client_of(up) as client:
-        with following(client):
-            assert up.stop(signal.SIGINT) == 0
+    with processes.running(UP, environment) as up, client_of(up) as client, following(client):
+        assert up.stop(signal.SIGINT) == 0
 
     # It did not run into the patience for answers that never end.
     assert "requests_cut_off" not in "".join(up.said)
