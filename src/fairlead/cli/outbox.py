@@ -1,0 +1,105 @@
+"""A person's hand in the outbox: see what waits, retry or give up what lies dead."""
+
+import contextlib
+
+import click
+
+from fairlead import errors
+from fairlead.cli import options, printing, sources, working
+from fairlead.engine import library, messages, service
+
+# More dead letters than this want a query of their own; one run takes this many.
+_MOST = 100_000
+
+
+@click.group()
+def outbox() -> None:
+    """List, retry or discard effects that have not been settled.
+
+    An effect that failed too often lies dead until somebody retries or discards it.
+    """
+
+
+@outbox.command("list")
+@click.option("--dead", is_flag=True, help="Only effects that lie dead.")
+@click.option("--stream", help="Only effects of this stream.")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="At most."
+)
+@options.output
+def list_(dead: bool, stream: str | None, limit: int, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
+    """Show effects that wait, are held by a worker, or lie dead."""
+    name = None if stream is None else messages.parse_stream(stream)
+    with sources.session(options.local_settings().store) as session:
+        found = library.effects(session, dead=dead or None, name=name, limit=limit)
+    if as_json:
+        printing.document([printing.effect_data(each) for each in found])
+    elif found:
+        _show(found)
+    else:
+        printing.talk("no dead effects" if dead else "no effects")
+
+
+@outbox.command()
+@click.argument("effect", required=False, metavar="[ID]")
+@click.option("--all-dead", is_flag=True, help="Every effect that lies dead.")
+def retry(effect: str | None, all_dead: bool) -> None:  # noqa: FBT001 - click hands options over by name
+    """Let the dead effect ID, as the list shows it, start over."""
+    if (effect is None) != all_dead:
+        raise click.UsageError("Name one effect, or all of them with --all-dead.")
+    key = None if effect is None else library.parse_effect_id(effect)
+    count = working.with_engine(_retry_all) if key is None else _retry_one(key)
+    printing.talk(f"retried: {count}")
+
+
+@outbox.command()
+@click.argument("effect", metavar="ID")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+def discard(effect: str, yes: bool) -> None:  # noqa: FBT001 - click hands options over by name
+    """Give up the dead effect ID for ever; nobody will perform it."""
+    key = library.parse_effect_id(effect)
+    if not (yes or _agreed(f"Give up effect {effect} for ever?")):
+        printing.talk("left as it is")
+        raise click.Abort
+    working.with_engine(lambda engine: engine.discard(key))
+    printing.talk(f"discarded: {effect}")
+
+
+def _agreed(question: str) -> bool:
+    try:
+        return click.confirm(question, err=True)
+    except click.Abort:
+        # Nobody is there to answer, which is no yes.
+        return False
+
+
+def _retry_one(key: messages.EffectKey) -> int:
+    working.with_engine(lambda engine: engine.retry(key))
+    return 1
+
+
+async def _retry_all(engine: service.Engine) -> int:
+    # All names first: one that dies again at once must not be retried for ever.
+    dead = await engine.read(lambda session: library.effects(session, dead=True, limit=_MOST))
+    count = 0
+    for each in dead:
+        with contextlib.suppress(errors.NotFound):  # somebody else was quicker
+            await engine.retry(each.key)
+            count += 1
+    return count
+
+
+def _show(found: list[library.EffectView]) -> None:
+    rows = [
+        (
+            each.id,
+            each.stream,
+            each.type,
+            "dead" if each.dead_at else "held" if each.held else "waiting",
+            str(each.attempts),
+            printing.moment(each.due_at),
+            each.error or "",
+        )
+        for each in found
+    ]
+    printing.columns(("ID", "STREAM", "EFFECT", "STATE", "ATTEMPTS", "DUE", "ERROR"), rows)

@@ -1,0 +1,165 @@
+"""The commands that only look: get, events, watch."""
+
+import contextlib
+import time
+from collections.abc import Iterable, Iterator, Sequence
+
+import click
+
+from fairlead import settings as settings_
+from fairlead.cli import options, printing, sources
+from fairlead.engine import library, messages
+
+_PAGE = 500
+# A person who watches does not notice a quarter of a second; the store hardly notices it.
+_PAUSE = 0.25
+
+
+@click.command()
+@click.argument("what", required=False, metavar="[STREAM|MACHINE]")
+@click.option("--active/--ended", "active", default=None, help="Only streams of that kind.")
+@click.option(
+    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="At most."
+)
+@options.output
+def get(what: str | None, active: bool | None, limit: int, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
+    """Show streams, newest first, or one stream.
+
+    STREAM is MACHINE/KEY as the list shows it; MACHINE alone lists the streams of its kind.
+    """
+    chosen = options.settings()
+    if what is not None and "/" in what:
+        name = messages.parse_stream(what)
+        with source(chosen) as asked:
+            _show_stream(asked.stream(name), as_json=as_json)
+        return
+    ended = None if active is None else not active
+    which = library.StreamFilter(machine=what, ended=ended, limit=limit)
+    with source(chosen) as asked:
+        _show_streams(asked.streams(which), as_json=as_json)
+
+
+@click.command()
+@click.argument("stream")
+@click.option("--after", type=click.IntRange(0), default=0, help="Only events after this number.")
+@click.option("--follow", "-f", is_flag=True, help="Go on until the stream ends.")
+@options.output
+def events(stream: str, after: int, follow: bool, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
+    """Show what happened to STREAM, in order.
+
+    With --follow and -o json, each event is one line.
+    """
+    chosen = options.settings()
+    name = messages.parse_stream(stream)
+    with source(chosen) as asked:
+        asked.stream(name)
+        if follow:
+            _print_live(_followed(asked, name, after), as_json=as_json)
+        elif as_json:
+            printing.document([printing.event_data(each) for each in _all(asked, name, after)])
+        else:
+            _print_live(_all(asked, name, after), as_json=False)
+
+
+@click.command()
+@click.argument("stream", required=False)
+@click.option(
+    "--since", metavar="PLACE", help="Go on after this place in the feed; 0.0 shows everything."
+)
+@options.output
+def watch(stream: str | None, since: str | None, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
+    """Show new events of all streams, or of STREAM, until Ctrl-C.
+
+    With -o json, each event is one line, and its place can be given to --since.
+    """
+    chosen = options.settings()
+    name = None if stream is None else messages.parse_stream(stream)
+    with source(chosen) as asked:
+        place = asked.feed_end() if since is None else library.parse_place(since)
+        printing.talk("watching; Ctrl-C ends it")
+        live = _fed(asked, place)
+        _print_live((each for each in live if name in (None, each.stream)), as_json=as_json)
+
+
+@contextlib.contextmanager
+def source(chosen: settings_.Settings) -> Iterator[sources.Source]:
+    """The store, or the control plane where one is named."""
+    with sources.session(chosen.store) as session:
+        yield sources.StoreSource(session)
+
+
+def _all(
+    asked: sources.Source, name: messages.StreamName, after: int
+) -> Iterator[library.EventView]:
+    while page := asked.events(name, after, _PAGE):
+        yield from page
+        after = page[-1].seq
+
+
+def _followed(
+    asked: sources.Source, name: messages.StreamName, after: int
+) -> Iterator[library.EventView]:
+    while True:
+        # The stream first: read the other way round, it could end between the two and its
+        # last events would never be shown.
+        view = asked.stream(name)
+        for event in _all(asked, name, after):
+            yield event
+            after = event.seq
+        if view.ended_at is not None:
+            return
+        time.sleep(_PAUSE)
+
+
+def _fed(asked: sources.Source, place: library.Place) -> Iterator[library.EventView]:
+    while True:
+        page = asked.feed(place, _PAGE)
+        yield from page
+        if page:
+            place = page[-1].place
+        if len(page) < _PAGE:
+            time.sleep(_PAUSE)
+
+
+def _print_live(seen: Iterable[library.EventView], *, as_json: bool) -> None:
+    for event in seen:
+        if as_json:
+            printing.line(printing.event_data(event))
+        else:
+            click.echo(printing.event_text(event))
+
+
+def _show_stream(view: library.StreamView, *, as_json: bool) -> None:
+    if as_json:
+        printing.document(printing.stream_data(view))
+        return
+    printing.pairs(
+        [
+            ("stream", view.name),
+            ("state", view.state),
+            ("data", printing.compact(view.data)),
+            ("version", str(view.version)),
+            ("created", printing.moment(view.created_at)),
+            ("updated", printing.moment(view.updated_at)),
+            ("ended", printing.moment(view.ended_at) or "no"),
+        ]
+    )
+
+
+def _show_streams(views: Sequence[library.StreamView], *, as_json: bool) -> None:
+    if as_json:
+        printing.document([printing.stream_data(view) for view in views])
+    elif views:
+        rows = [
+            (
+                view.name,
+                view.state,
+                str(view.version),
+                printing.moment(view.updated_at),
+                "ended" if view.ended_at else "active",
+            )
+            for view in views
+        ]
+        printing.columns(("STREAM", "STATE", "VERSION", "UPDATED", "LIFE"), rows)
+    else:
+        printing.talk("no streams")

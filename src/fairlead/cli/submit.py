@@ -1,0 +1,63 @@
+"""A command by hand, into a stream."""
+
+import secrets
+import sys
+from typing import Any
+
+import click
+import msgspec
+
+from fairlead import errors
+from fairlead.cli import options, printing, working
+from fairlead.engine import messages, service
+
+
+@click.command()
+@click.argument("stream")
+@click.argument("type_", metavar="TYPE")
+@click.argument("data", required=False, default="{}", metavar="[JSON]")
+@click.option(
+    "--id", "id_", metavar="ID", help="The command's own id; the same one twice is taken once."
+)
+@options.output
+def submit(stream: str, type_: str, data: str, id_: str | None, as_json: bool) -> None:  # noqa: FBT001 - click hands arguments over by name
+    """Hand a command of TYPE with the fields JSON to STREAM.
+
+    JSON is one object; "-" reads it from standard input. Without --id every call is a new
+    command.
+    """
+    name = messages.parse_stream(stream)
+    fields = _fields(sys.stdin.read() if data == "-" else data)
+    command_id = messages.command_id(secrets.token_hex(16) if id_ is None else id_)
+
+    async def work(engine: service.Engine) -> messages.Receipt:
+        command = engine.repertoire.of(name).codec.commands.parse(type_, fields)
+        return await engine.submit(name, command, command_id)
+
+    _show(working.with_engine(work), command_id, as_json=as_json)
+
+
+def _fields(text: str) -> dict[str, Any]:
+    try:
+        return msgspec.json.decode(text, type=dict[str, Any])
+    except msgspec.DecodeError as error:
+        raise errors.Rejected(
+            f"malformed JSON: {error}", hint='a command\'s fields are one object: {"name": 1}'
+        ) from error
+
+
+def _show(receipt: messages.Receipt, command_id: str, *, as_json: bool) -> None:
+    if as_json:
+        printing.document(
+            {
+                "stream": receipt.stream,
+                "id": command_id,
+                "first": receipt.first,
+                "last": receipt.last,
+                "duplicate": receipt.duplicate,
+            }
+        )
+        return
+    what = f"events {receipt.first} to {receipt.last}" if receipt.events else "nothing changed"
+    again = "; taken before" if receipt.duplicate else ""
+    click.echo(f"{receipt.stream}  {command_id}  {what}{again}")
