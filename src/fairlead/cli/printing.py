@@ -59,8 +59,8 @@ def event_text(event: library.EventView) -> str:
 
 def stream_data(view: library.StreamView) -> dict[str, Any]:
     return {
-        "stream": view.name,
         "number": view.number,
+        "name": view.name,
         "machine": view.machine,
         "version": view.version,
         "state": view.state,
