@@ -23,6 +23,7 @@ import fairlead
 from fairlead import errors
 from fairlead.cli.surroundings import Surroundings
 
+_GUESS = " Did you mean "
 UNEXPECTED = 1
 USAGE = 2
 STOPPED = 130
@@ -177,14 +178,21 @@ def _say(message: str, hint: str, code: int) -> int:
 
 def _ours(message: str) -> str:
     """A message of click's in our manner: lowercase, no full stop, the value last."""
-    said = re.sub(r"^([^':]+) '([^']*)'$", r"\1: \2", message.strip().removesuffix("."))
+    said = message.partition(_GUESS)[0].strip().removesuffix(".")
+    said = re.sub(r"^([^':]+) '([^']*)'$", r"\1: \2", said)
     return said[:1].lower() + said[1:]
 
 
 def _usage_hint(error: click.ClickException) -> str:
     context = error.ctx if isinstance(error, click.UsageError) else None
-    path = context.command_path if context else "fairlead"
-    near = difflib.get_close_matches(_asked(error), COMMANDS, n=1)
+    if context is None:
+        return "see fairlead --help"
+    path = context.command_path
+    if (guess := error.format_message().partition(_GUESS)[2]) and not _asked(error):
+        return f"did you mean {guess}"
+    group = context.command
+    known = group.list_commands(context) if isinstance(group, click.Group) else []
+    near = difflib.get_close_matches(_asked(error), known, n=1)
     return f"did you mean {path} {near[0]}?" if near else f"see {path} --help"
 
 

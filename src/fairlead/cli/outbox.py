@@ -22,9 +22,14 @@ def outbox() -> None:
 
 @outbox.command("list")
 @click.option("--dead", is_flag=True, help="Only effects that lie dead.")
-@click.option("--stream", help="Only effects of this stream.")
+@click.option("--stream", metavar="STREAM", help="Only effects of this stream.")
 @click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="At most."
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Show at most this many.",
 )
 @options.output
 def list_(dead: bool, stream: str | None, limit: int, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name

@@ -1,17 +1,14 @@
 """The commands that only look: get, events, watch."""
 
-import contextlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
-from fairlead import settings as settings_
 from fairlead.cli import options, printing, sources
 from fairlead.engine import library, messages
 
 _PAGE = 500
-# A person who watches does not notice a quarter of a second; the store hardly notices it.
 _PAUSE = 0.25
 
 
@@ -19,7 +16,12 @@ _PAUSE = 0.25
 @click.argument("what", required=False, metavar="[STREAM|MACHINE]")
 @click.option("--active/--ended", "active", default=None, help="Only streams of that kind.")
 @click.option(
-    "--limit", type=click.IntRange(1, 10_000), default=100, show_default=True, help="At most."
+    "--limit",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Show at most this many.",
 )
 @options.output
 def get(what: str | None, active: bool | None, limit: int, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
@@ -30,18 +32,20 @@ def get(what: str | None, active: bool | None, limit: int, as_json: bool) -> Non
     chosen = options.settings()
     if what is not None and "/" in what:
         name = messages.parse_stream(what)
-        with source(chosen) as asked:
+        with sources.source(chosen) as asked:
             _show_stream(asked.stream(name), as_json=as_json)
         return
     ended = None if active is None else not active
     which = library.StreamFilter(machine=what, ended=ended, limit=limit)
-    with source(chosen) as asked:
+    with sources.source(chosen) as asked:
         _show_streams(asked.streams(which), as_json=as_json)
 
 
 @click.command()
 @click.argument("stream")
-@click.option("--after", type=click.IntRange(0), default=0, help="Only events after this number.")
+@click.option(
+    "--after", metavar="N", type=click.IntRange(0), default=0, help="Only events after this number."
+)
 @click.option("--follow", "-f", is_flag=True, help="Go on until the stream ends.")
 @options.output
 def events(stream: str, after: int, follow: bool, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
@@ -51,7 +55,7 @@ def events(stream: str, after: int, follow: bool, as_json: bool) -> None:  # noq
     """
     chosen = options.settings()
     name = messages.parse_stream(stream)
-    with source(chosen) as asked:
+    with sources.source(chosen) as asked:
         asked.stream(name)
         if follow:
             _print_live(_followed(asked, name, after), as_json=as_json)
@@ -74,18 +78,11 @@ def watch(stream: str | None, since: str | None, as_json: bool) -> None:  # noqa
     """
     chosen = options.settings()
     name = None if stream is None else messages.parse_stream(stream)
-    with source(chosen) as asked:
-        place = asked.feed_end() if since is None else library.parse_place(since)
+    place = None if since is None else library.parse_place(since)
+    with sources.source(chosen) as asked:
+        live = asked.live(place, name)
         printing.talk("watching; Ctrl-C ends it")
-        live = _fed(asked, place)
-        _print_live((each for each in live if name in (None, each.stream)), as_json=as_json)
-
-
-@contextlib.contextmanager
-def source(chosen: settings_.Settings) -> Iterator[sources.Source]:
-    """The store, or the control plane where one is named."""
-    with sources.session(chosen.store) as session:
-        yield sources.StoreSource(session)
+        _print_live(live, as_json=as_json)
 
 
 def _all(
@@ -109,16 +106,6 @@ def _followed(
         if view.ended_at is not None:
             return
         time.sleep(_PAUSE)
-
-
-def _fed(asked: sources.Source, place: library.Place) -> Iterator[library.EventView]:
-    while True:
-        page = asked.feed(place, _PAGE)
-        yield from page
-        if page:
-            place = page[-1].place
-        if len(page) < _PAGE:
-            time.sleep(_PAUSE)
 
 
 def _print_live(seen: Iterable[library.EventView], *, as_json: bool) -> None:

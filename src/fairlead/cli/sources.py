@@ -1,13 +1,19 @@
 """Where reading commands look: the store itself, or a running control plane."""
 
 import contextlib
+import time
 from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from fairlead import bootstrap, errors
 from fairlead import settings as settings_
+from fairlead.cli import remote
 from fairlead.engine import library, messages
 from fairlead.engine.store import protocol
+
+_PAGE = 500
+# A person who watches does not notice a quarter of a second; the store hardly notices it.
+_PAUSE = 0.25
 
 
 class Source(Protocol):
@@ -21,9 +27,10 @@ class Source(Protocol):
         self, name: messages.StreamName, after: int, limit: int
     ) -> Sequence[library.EventView]: ...
 
-    def feed(self, after: library.Place, limit: int) -> Sequence[library.EventView]: ...
-
-    def feed_end(self) -> library.Place: ...
+    def live(
+        self, after: library.Place | None, name: messages.StreamName | None
+    ) -> Iterator[library.EventView]:
+        """Events of all streams or of one, from a place or from now on, without end."""
 
 
 class StoreSource:
@@ -43,11 +50,33 @@ class StoreSource:
     ) -> Sequence[library.EventView]:
         return library.events(self._session, name, after, limit)
 
-    def feed(self, after: library.Place, limit: int) -> Sequence[library.EventView]:
-        return library.feed(self._session, after, limit)
+    def live(
+        self, after: library.Place | None, name: messages.StreamName | None
+    ) -> Iterator[library.EventView]:
+        # Looked up before anything is said of watching: what comes after that is new.
+        place = library.feed_end(self._session) if after is None else after
+        return self._fed(place, name)
 
-    def feed_end(self) -> library.Place:
-        return library.feed_end(self._session)
+    def _fed(
+        self, place: library.Place, name: messages.StreamName | None
+    ) -> Iterator[library.EventView]:
+        while True:
+            page = library.feed(self._session, place, _PAGE)
+            yield from (each for each in page if name in (None, each.stream))
+            if page:
+                place = page[-1].place
+            if len(page) < _PAGE:
+                time.sleep(_PAUSE)
+
+
+@contextlib.contextmanager
+def source(chosen: settings_.Settings) -> Iterator[Source]:
+    """The store, or the control plane where one is named."""
+    if chosen.web.server:
+        yield remote.ServerSource(remote.parse_server(chosen.web.server, chosen.web.token))
+        return
+    with session(chosen.store) as opened:
+        yield StoreSource(opened)
 
 
 @contextlib.contextmanager

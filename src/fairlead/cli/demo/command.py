@@ -36,6 +36,7 @@ class _Wish:
 @click.option(
     "--trips",
     type=click.IntRange(5, 100_000),
+    metavar="N",
     default=600,
     show_default=True,
     help="How many trips the depot sends out.",
@@ -43,6 +44,7 @@ class _Wish:
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
+    metavar="PORT",
     default=8600,
     show_default=True,
     help="Where the page answers; another is taken where this one is in use.",

@@ -1,0 +1,238 @@
+"""Reading through a control plane: what is asked, what is shown, what is refused."""
+
+import http.server
+import json
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+from urllib.parse import parse_qs, urlsplit
+
+import pytest
+
+from fairlead import errors
+from fairlead.cli import remote
+from fairlead.engine import library, messages
+from tests.unit.cli.conftest import Run
+
+STREAM = {
+    "number": 7,
+    "name": "trip/a-1",
+    "machine": "trip",
+    "version": 2,
+    "state": "Driving",
+    "data": {"driven": 1},
+    "created_at": "2026-01-02T03:04:05Z",
+    "updated_at": "2026-01-02T03:04:06.500Z",
+    "ended_at": None,
+}
+
+
+def event(seq: int) -> dict[str, Any]:
+    return {
+        "stream": "trip/a-1",
+        "seq": seq,
+        "type": "LegDriven",
+        "version": 1,
+        "data": {"leg": seq},
+        "cause": "effect 7.1.0",
+        "at": "2026-01-02T03:04:06.500Z",
+        "place": f"0.{seq}",
+    }
+
+
+@dataclass
+class Plane:
+    """A control plane that answers from a list and remembers what it was asked."""
+
+    url: str = ""
+    answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
+    asked: list[tuple[str, dict[str, list[str]]]] = field(default_factory=list)
+    tokens: list[str | None] = field(default_factory=list)
+
+    def says(self, path: str, body: Any, status: int = 200) -> None:
+        data = body if isinstance(body, bytes) else json.dumps(body).encode()
+        self.answers[f"/api/v1{path}"] = (status, data)
+
+
+class _Answers(http.server.BaseHTTPRequestHandler):
+    plane: ClassVar[Plane]
+
+    def do_GET(self) -> None:
+        parts = urlsplit(self.path)
+        self.plane.asked.append((parts.path, parse_qs(parts.query)))
+        self.plane.tokens.append(self.headers["Authorization"])
+        status, body = self.plane.answers.get(parts.path, (404, b"<html>"))
+        self.send_response(status)
+        if status in (301, 302):
+            self.send_header("Location", f"{self.plane.url}/elsewhere")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the standard library's name
+        pass
+
+
+@pytest.fixture
+def plane(monkeypatch: pytest.MonkeyPatch) -> Iterator[Plane]:
+    made = Plane()
+
+    class Answers(_Answers):
+        plane = made
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        made.url = f"http://127.0.0.1:{server.server_port}"
+        monkeypatch.setenv("FAIRLEAD_SERVER", made.url)
+        yield made
+        server.shutdown()
+        thread.join()
+
+
+@pytest.fixture
+def source(plane: Plane) -> remote.ServerSource:
+    return remote.ServerSource(remote.parse_server(plane.url, ""))
+
+
+def test_get_shows_what_the_server_says(run: Run, plane: Plane) -> None:
+    plane.says("/streams/trip/a-1", STREAM)
+
+    ran = run("get", "trip/a-1", "-o", "json")
+
+    assert ran.code == 0
+    shown = json.loads(ran.out)
+    assert shown == {**STREAM, "updated_at": "2026-01-02T03:04:06.500000Z"}
+    assert list(shown) == list(STREAM)
+
+
+def test_pages_are_read_until_the_limit(plane: Plane, source: remote.ServerSource) -> None:
+    plane.says("/streams", {"items": [STREAM] * 500, "next": "7"})
+
+    found = source.streams(library.StreamFilter(machine="trip", ended=False, limit=700))
+
+    assert len(found) == 1000
+    assert found[0].name == "trip/a-1"
+    assert plane.asked == [
+        ("/api/v1/streams", {"machine": ["trip"], "ended": ["false"], "limit": ["500"]}),
+        (
+            "/api/v1/streams",
+            {"machine": ["trip"], "ended": ["false"], "limit": ["200"], "before": ["7"]},
+        ),
+    ]
+
+
+def test_events_are_read_page_by_page(run: Run, plane: Plane, source: remote.ServerSource) -> None:
+    plane.says("/streams/trip/a-1/events", {"items": [event(1), event(2)], "next": None})
+
+    found = source.events(messages.stream_name("trip", "a-1"), 0, 9)
+
+    assert [each.seq for each in found] == [1, 2]
+    assert found[1].place == library.Place(0, 2)
+
+
+def test_a_live_feed_goes_on_where_its_line_broke(
+    plane: Plane, source: remote.ServerSource, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(remote, "_PAUSE", 0.0)
+    lines = (f"id: 0.{seq}\ndata: {json.dumps(event(seq))}\n\n" for seq in (4, 5))
+    plane.says("/feed/live", b": connected\n\n" + "".join(lines).encode())
+
+    live = source.live(None, messages.stream_name("trip", "a-1"))
+    seen = [next(live).seq for _ in range(3)]
+
+    assert seen == [4, 5, 4]
+    assert [asked for _, asked in plane.asked] == [
+        {"stream": ["trip/a-1"]},
+        {"stream": ["trip/a-1"], "after": ["0.5"]},
+    ]
+
+
+def test_the_token_is_shown_to_the_server(plane: Plane) -> None:
+    plane.says("/streams/trip/a-1", STREAM)
+    source = remote.ServerSource(remote.parse_server(plane.url, "secret"))
+
+    source.stream(messages.stream_name("trip", "a-1"))
+
+    assert plane.tokens == ["Bearer secret"]
+
+
+def test_a_redirect_takes_no_token_along(plane: Plane) -> None:
+    plane.says("/streams/trip/a-1", b"", status=302)
+    source = remote.ServerSource(remote.parse_server(plane.url, "secret"))
+
+    with pytest.raises(errors.Unavailable, match="answered 302"):
+        source.stream(messages.stream_name("trip", "a-1"))
+
+    assert len(plane.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ("status", "fate"),
+    [
+        (400, errors.Rejected),
+        (401, errors.Unauthorised),
+        (403, errors.Unauthorised),
+        (404, errors.NotFound),
+        (409, errors.Conflict),
+        (500, errors.Unavailable),
+        (503, errors.Unavailable),
+    ],
+)
+def test_the_server_s_error_is_ours(
+    run: Run, plane: Plane, status: int, fate: type[errors.FairleadError]
+) -> None:
+    told = {"error": {"message": "no such stream: trip/x", "hint": "look around", "code": "x"}}
+    plane.says("/streams/trip/x", told, status)
+
+    ran = run("get", "trip/x")
+
+    assert ran.code == fate.exit_code
+    assert ran.err == "error: no such stream: trip/x\nhint: look around\n"
+
+
+@pytest.mark.parametrize("body", [b"<html>", b"[]", b'{"items": 3}', b'{"items": [{}]}'])
+def test_an_answer_that_makes_no_sense_is_told(run: Run, plane: Plane, body: bytes) -> None:
+    plane.says("/streams", body)
+
+    ran = run("get")
+
+    assert ran.code == errors.Unavailable.exit_code
+    assert ran.err.startswith("error: the server's answer makes no sense: ")
+
+
+def test_nobody_there(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRLEAD_SERVER", "http://127.0.0.1:1")
+
+    for arguments in (["get"], ["watch"]):
+        ran = run(*arguments)
+
+        assert ran.code == errors.Unavailable.exit_code
+        assert "hint: check FAIRLEAD_SERVER" in ran.err
+
+
+@pytest.mark.parametrize(
+    "url", ["127.0.0.1:8600", "ftp://host", "http://", "http://a:b@host", "http://host:port"]
+)
+def test_a_malformed_server_is_refused(url: str) -> None:
+    with pytest.raises(errors.Rejected, match="FAIRLEAD_SERVER"):
+        remote.parse_server(url, "")
+
+
+@pytest.mark.parametrize("url", ["https://far.example", "http://127.0.0.1:1", "http://[::1]:1"])
+def test_a_token_goes_encrypted_or_within_this_machine(url: str) -> None:
+    assert remote.parse_server(url, "secret").url == url
+
+
+@pytest.mark.parametrize("url", ["http://far.example", "http://10.0.0.1"])
+def test_a_token_does_not_go_in_the_open(url: str) -> None:
+    with pytest.raises(errors.Rejected, match="refusing to send a token"):
+        remote.parse_server(url, "secret")
+
+
+def test_a_token_with_a_line_break_is_refused_and_not_shown() -> None:
+    with pytest.raises(errors.Rejected, match="not shown") as caught:
+        remote.parse_server("https://far.example", "sec\r\nret")
+
+    assert "sec" not in caught.value.message.removesuffix("(not shown)").lower().split("token")[1]
