@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from fairlead.web import app
-from tools import requirements
+from tools import reference, requirements
 
 ROOT = Path(__file__).resolve().parent.parent
 PAGES: dict[str, Callable[[], str]] = {}
@@ -39,6 +39,20 @@ def openapi() -> str:
 
 # No first line that says who made it: JSON has no comments.
 PAGES["docs/reference/openapi.json"] = openapi
+@page("docs/reference/settings.md", "src/fairlead/settings.py")
+def settings_page() -> str:
+    return reference.settings_page()
+
+
+@page("docs/reference/commands.md", "src/fairlead/cli/")
+def commands_page() -> str:
+    return reference.commands_page()
+
+
+@page("docs/reference/errors.md", "src/fairlead/errors.py")
+def errors_page() -> str:
+    return reference.errors_page()
+
 
 REQUIREMENTS_INTRO = """\
 # Requirements
