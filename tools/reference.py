@@ -1,15 +1,15 @@
 """The reference pages that are read off the program itself: settings, commands, errors."""
 
 import inspect
-import re
 from collections.abc import Iterator, Mapping
 
 import click
 
 from fairlead import errors, settings
-from fairlead.cli import app
+from fairlead.cli import app, judge
 from fairlead.cli.demo import untold
 
+_AS_IT_STANDS = "\b\n"
 SETTINGS_INTRO = """\
 # Settings
 
@@ -73,7 +73,11 @@ def exit_codes() -> Mapping[int, str]:
         ours.setdefault(each.exit_code, f"{inspect.getdoc(each)}")
     # The root of all errors is never raised itself; 1 belongs to what nobody foresaw.
     demo = {untold.Untold.exit_code: f"{inspect.getdoc(untold.Untold)}"}
-    return dict(sorted({**ours, **demo, **app.EXIT_CODES}.items()))
+    verdicts = {
+        code: f"`fairlead judge` came to the verdict {verdict.value}."
+        for verdict, code in judge.EXIT_CODES.items()
+    }
+    return dict(sorted({**ours, **demo, **verdicts, **app.EXIT_CODES}.items()))
 
 
 def _settings_table(group: str, members: list[settings.Described]) -> str:
@@ -109,14 +113,22 @@ def _tree(path: str, command: click.Command, parent: click.Context) -> Iterator[
 
 def _command(path: str, command: click.Command, context: click.Context) -> str:
     usage = " ".join(command.collect_usage_pieces(context))
-    text = re.sub(r"[ \t]+", " ", inspect.cleandoc(command.help or ""))
-    parts = [f"## `{path}`", text, f"```\n{path} {usage}\n```"]
+    parts = [f"## `{path}`", _prose(command.help or ""), f"```\n{path} {usage}\n```"]
     options = [each for each in command.get_params(context) if isinstance(each, click.Option)]
     shown = [record for each in options if (record := each.get_help_record(context))]
     if shown:
         rows = (f"| `{_cell(names)}` | {_cell(meaning)} |" for names, meaning in shown)
         parts.append("\n".join(("| option | meaning |", "|---|---|", *rows)))
     return "\n\n".join(part for part in parts if part)
+
+
+def _prose(text: str) -> str:
+    """Help as Markdown; what click leaves as it stands is quoted as it stands."""
+    paragraphs = inspect.cleandoc(text).split("\n\n")
+    return "\n\n".join(
+        f"```\n{each.removeprefix(_AS_IT_STANDS)}\n```" if each.startswith(_AS_IT_STANDS) else each
+        for each in paragraphs
+    )
 
 
 def _cell(text: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from fairlead import errors, settings
-from fairlead.cli import app
+from fairlead.cli import app, judge
 from tools import reference
 
 PAGES = Path(__file__).resolve().parents[2] / "docs" / "reference"
@@ -59,6 +59,7 @@ def test_every_exit_code_is_told() -> None:
     text = (PAGES / "commands.md").read_text(encoding="utf-8")
 
     assert set(app.EXIT_CODES) < set(reference.exit_codes())
+    assert set(judge.EXIT_CODES.values()) < set(reference.exit_codes())
     assert [code for code in reference.exit_codes() if f"\n| {code} | " not in text] == []
 
 

@@ -61,7 +61,7 @@ COMMANDS: Mapping[str, Entry] = {
     "store": Entry("fairlead.cli.store:store", "Migrate, inspect or archive the store."),
     "projections": Entry("fairlead.cli.projections:projections", "Build views again from events."),
     "token": Entry("fairlead.cli.tokens:token", "Make, list or revoke API tokens."),
-    "judge": Entry("fairlead.cli.judge:judge", "Judge samples as a canary would be judged."),
+    "judge": Entry("fairlead.cli.judge:judge", "Judge samples of an experiment against control."),
 }
 
 

@@ -1,6 +1,7 @@
 """A person's hand in the outbox: see what waits, retry or give up what lies dead."""
 
 import contextlib
+from collections.abc import Sequence
 
 import click
 
@@ -8,7 +9,7 @@ from fairlead import errors
 from fairlead.cli import options, printing, sources, working
 from fairlead.engine import library, messages, service
 
-# More dead letters than this want a query of their own; one run takes this many.
+# One run takes this many; a server shows at most 500 at a time.
 _MOST = 100_000
 
 
@@ -35,8 +36,8 @@ def outbox() -> None:
 def list_(dead: bool, stream: str | None, limit: int, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
     """Show effects that wait, are held by a worker, or lie dead."""
     name = None if stream is None else messages.parse_stream(stream)
-    with sources.session(options.local_settings().store) as session:
-        found = library.effects(session, dead=dead or None, name=name, limit=limit)
+    with sources.source(options.settings()) as asked:
+        found = asked.effects(name, limit, dead=dead or None)
     if as_json:
         printing.document([printing.effect_data(each) for each in found])
     elif found:
@@ -52,9 +53,16 @@ def retry(effect: str | None, all_dead: bool) -> None:  # noqa: FBT001 - click h
     """Let the dead effect ID, as the list shows it, start over."""
     if (effect is None) != all_dead:
         raise click.UsageError("Name one effect, or all of them with --all-dead.")
-    key = None if effect is None else library.parse_effect_id(effect)
-    count = working.with_engine(_retry_all) if key is None else _retry_one(key)
-    printing.talk(f"retried: {count}")
+    if effect is None:
+        printing.talk(f"retried: {_retry_all()}")
+        return
+    key = library.parse_effect_id(effect)
+    server = sources.server(options.settings().web)
+    if server is None:
+        working.with_engine(lambda engine: engine.retry(key))
+    else:
+        server.retry(key)
+    printing.talk("retried: 1")
 
 
 @outbox.command()
@@ -66,7 +74,11 @@ def discard(effect: str, yes: bool) -> None:  # noqa: FBT001 - click hands optio
     if not (yes or _agreed(f"Give up effect {effect} for ever?")):
         printing.talk("left as it is")
         raise click.Abort
-    working.with_engine(lambda engine: engine.discard(key))
+    server = sources.server(options.settings().web)
+    if server is None:
+        working.with_engine(lambda engine: engine.discard(key))
+    else:
+        server.discard(key)
     printing.talk(f"discarded: {effect}")
 
 
@@ -78,23 +90,30 @@ def _agreed(question: str) -> bool:
         return False
 
 
-def _retry_one(key: messages.EffectKey) -> int:
-    working.with_engine(lambda engine: engine.retry(key))
-    return 1
+def _retry_all() -> int:
+    """How many were retried; all are named first, for one may die again at once."""
+    server = sources.server(options.settings().web)
+    if server is None:
+        return working.with_engine(_retry_in_store)
+    count = 0
+    for each in server.effects(None, _MOST, dead=True):
+        with contextlib.suppress(errors.NotFound):  # somebody else was quicker
+            server.retry(each.key)
+            count += 1
+    return count
 
 
-async def _retry_all(engine: service.Engine) -> int:
-    # All names first: one that dies again at once must not be retried for ever.
+async def _retry_in_store(engine: service.Engine) -> int:
     dead = await engine.read(lambda session: library.effects(session, dead=True, limit=_MOST))
     count = 0
     for each in dead:
-        with contextlib.suppress(errors.NotFound):  # somebody else was quicker
+        with contextlib.suppress(errors.NotFound):
             await engine.retry(each.key)
             count += 1
     return count
 
 
-def _show(found: list[library.EffectView]) -> None:
+def _show(found: Sequence[library.EffectView]) -> None:
     rows = [
         (
             each.id,

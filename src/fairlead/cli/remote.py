@@ -78,6 +78,48 @@ class _Events(msgspec.Struct):
     items: list[_Event]
 
 
+class _Effect(msgspec.Struct):
+    """An effect as the API writes it."""
+
+    id: str
+    stream: messages.StreamName
+    type: str
+    data: Any
+    attempts: int
+    due_at: datetime
+    held: bool
+    dead_at: datetime | None
+    error: str | None
+
+    def view(self) -> library.EffectView:
+        return library.EffectView(
+            self.stream,
+            library.parse_effect_id(self.id),
+            self.type,
+            self.data,
+            self.attempts,
+            self.due_at,
+            self.held,
+            self.dead_at,
+            self.error,
+        )
+
+
+class _Effects(msgspec.Struct):
+    """Some effects."""
+
+    items: list[_Effect]
+
+
+class _Receipt(msgspec.Struct):
+    """The recorded answer to a command."""
+
+    stream: messages.StreamName
+    first: int
+    last: int
+    duplicate: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Server:
     """Where the control plane answers, and what it is shown."""
@@ -169,6 +211,33 @@ class ServerSource:
                     raise
             time.sleep(_PAUSE)
 
+    def effects(
+        self, name: messages.StreamName | None, limit: int, *, dead: bool | None
+    ) -> Sequence[library.EffectView]:
+        wanted = {
+            "dead": None if dead is None else str(dead).lower(),
+            "stream": name,
+            "limit": min(_PAGE, limit),
+        }
+        return [each.view() for each in self._get(_Effects, "/effects", wanted).items]
+
+    def retry(self, key: messages.EffectKey) -> None:
+        with self._answer(f"/effects/{_id(key)}/retry", body=b""):
+            pass
+
+    def discard(self, key: messages.EffectKey) -> None:
+        with self._answer(f"/effects/{_id(key)}/discard", body=b""):
+            pass
+
+    def submit(
+        self, stream: messages.StreamName, type_: str, fields: Any, id_: messages.CommandId
+    ) -> messages.Receipt:
+        body = msgspec.json.encode({"type": type_, "data": fields, "id": id_})
+        path = f"/streams/{quote(stream)}/commands"
+        with self._answer(path, body=body) as response, self._translated():
+            told = msgspec.json.decode(response.read(_MOST_BYTES), type=_Receipt)
+            return messages.Receipt(told.stream, told.first, told.last, told.duplicate)
+
     def _get(self, shape: type[T], path: str, wanted: Mapping[str, Any] | None = None) -> T:
         with self._answer(path, wanted) as response, self._translated():
             # A longer answer is cut, and a cut one makes no sense.
@@ -185,16 +254,18 @@ class ServerSource:
 
     @contextlib.contextmanager
     def _answer(
-        self, path: str, wanted: Mapping[str, Any] | None
+        self, path: str, wanted: Mapping[str, Any] | None = None, body: bytes | None = None
     ) -> Iterator[http.client.HTTPResponse]:
+        """The answer to a GET, or to a POST where there is a body, however empty."""
         given = {name: value for name, value in (wanted or {}).items() if value is not None}
         target = f"{self._server.path}{_API}{path}" + (f"?{urlencode(given)}" if given else "")
         connection = self._connection()
         try:
             with self._translated():
-                connection.request("GET", target, headers=self._headers())
+                method = "GET" if body is None else "POST"
+                connection.request(method, target, body, self._headers())
                 response = connection.getresponse()
-            if response.status != http.client.OK:
+            if response.status not in (http.client.OK, http.client.NO_CONTENT):
                 raise self._refusal(response)
             yield response
         finally:
@@ -206,7 +277,11 @@ class ServerSource:
         return kind(server.host, server.port, timeout=_SECONDS)
 
     def _headers(self) -> dict[str, str]:
-        said = {"Accept": "application/json", "User-Agent": f"fairlead/{fairlead.__version__}"}
+        said = {
+            "Accept": "application/json",
+            "Content-Type": "application/json",
+            "User-Agent": f"fairlead/{fairlead.__version__}",
+        }
         token = self._server.token
         return said | ({"Authorization": f"Bearer {token}"} if token else {})
 
@@ -235,6 +310,10 @@ class ServerSource:
                 f"the server's answer makes no sense: {self._server.url}: {error}",
                 hint="check that FAIRLEAD_SERVER names a fairlead control plane",
             ) from error
+
+
+def _id(key: messages.EffectKey) -> str:
+    return f"{key.stream}.{key.seq}.{key.n}"
 
 
 def _is_here(host: str) -> bool:

@@ -1,4 +1,4 @@
-"""Where reading commands look: the store itself, or a running control plane."""
+"""Where commands look: the store itself, or a running control plane."""
 
 import contextlib
 import time
@@ -27,6 +27,10 @@ class Source(Protocol):
         self, name: messages.StreamName, after: int, limit: int
     ) -> Sequence[library.EventView]: ...
 
+    def effects(
+        self, name: messages.StreamName | None, limit: int, *, dead: bool | None
+    ) -> Sequence[library.EffectView]: ...
+
     def live(
         self, after: library.Place | None, name: messages.StreamName | None
     ) -> Iterator[library.EventView]:
@@ -50,6 +54,11 @@ class StoreSource:
     ) -> Sequence[library.EventView]:
         return library.events(self._session, name, after, limit)
 
+    def effects(
+        self, name: messages.StreamName | None, limit: int, *, dead: bool | None
+    ) -> Sequence[library.EffectView]:
+        return library.effects(self._session, dead=dead, name=name, limit=limit)
+
     def live(
         self, after: library.Place | None, name: messages.StreamName | None
     ) -> Iterator[library.EventView]:
@@ -72,11 +81,18 @@ class StoreSource:
 @contextlib.contextmanager
 def source(chosen: settings_.Settings) -> Iterator[Source]:
     """The store, or the control plane where one is named."""
-    if chosen.web.server:
-        yield remote.ServerSource(remote.parse_server(chosen.web.server, chosen.web.token))
+    if (asked := server(chosen.web)) is not None:
+        yield asked
         return
     with session(chosen.store) as opened:
         yield StoreSource(opened)
+
+
+def server(chosen: settings_.WebSettings) -> remote.ServerSource | None:
+    """The control plane that the settings name, if they name one."""
+    if not chosen.server:
+        return None
+    return remote.ServerSource(remote.parse_server(chosen.server, chosen.token))
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from fairlead import errors
-from fairlead.cli import options, printing, working
+from fairlead.cli import options, printing, sources, working
 from fairlead.engine import messages, service
 
 
@@ -34,7 +34,12 @@ def submit(stream: str, type_: str, data: str, id_: str | None, as_json: bool) -
         command = engine.repertoire.of(name).codec.commands.parse(type_, fields)
         return await engine.submit(name, command, command_id)
 
-    _show(working.with_engine(work), command_id, as_json=as_json)
+    server = sources.server(options.settings().web)
+    if server is None:
+        receipt = working.with_engine(work)
+    else:
+        receipt = server.submit(name, type_, fields, command_id)
+    _show(receipt, command_id, as_json=as_json)
 
 
 def _fields(text: str) -> dict[str, Any]:

@@ -41,6 +41,19 @@ def event(seq: int) -> dict[str, Any]:
     }
 
 
+EFFECT = {
+    "id": "7.2.0",
+    "stream": "trip/a-1",
+    "type": "DriveLeg",
+    "data": {"leg": 2},
+    "attempts": 12,
+    "due_at": "2026-01-02T03:04:05Z",
+    "held": False,
+    "dead_at": "2026-01-02T03:04:05Z",
+    "error": "closed",
+}
+
+
 @dataclass
 class Plane:
     """A control plane that answers from a list and remembers what it was asked."""
@@ -49,6 +62,7 @@ class Plane:
     answers: dict[str, tuple[int, bytes]] = field(default_factory=dict)
     asked: list[tuple[str, dict[str, list[str]]]] = field(default_factory=list)
     tokens: list[str | None] = field(default_factory=list)
+    posted: list[tuple[str, bytes]] = field(default_factory=list)
 
     def says(self, path: str, body: Any, status: int = 200) -> None:
         data = body if isinstance(body, bytes) else json.dumps(body).encode()
@@ -57,6 +71,11 @@ class Plane:
 
 class _Answers(http.server.BaseHTTPRequestHandler):
     plane: ClassVar[Plane]
+
+    def do_POST(self) -> None:
+        length = int(self.headers["Content-Length"])
+        self.plane.posted.append((self.path, self.rfile.read(length)))
+        self.do_GET()
 
     def do_GET(self) -> None:
         parts = urlsplit(self.path)
@@ -236,3 +255,37 @@ def test_a_token_with_a_line_break_is_refused_and_not_shown() -> None:
         remote.parse_server("https://far.example", "sec\r\nret")
 
     assert "sec" not in caught.value.message.removesuffix("(not shown)").lower().split("token")[1]
+
+
+def test_dead_effects_are_listed_and_retried_there(run: Run, plane: Plane) -> None:
+    plane.says("/effects", {"items": [EFFECT], "more": False})
+    plane.says("/effects/7.2.0/retry", b"", 204)
+
+    listed = run("outbox", "list", "--dead", "--stream", "trip/a-1", "-o", "json")
+    one = run("outbox", "retry", "7.2.0")
+    everything = run("outbox", "retry", "--all-dead")
+
+    (shown,) = json.loads(listed.out)
+    assert shown == EFFECT
+    assert plane.asked[0][1] == {"dead": ["true"], "stream": ["trip/a-1"], "limit": ["100"]}
+    assert (one.err, everything.err) == ("retried: 1\n", "retried: 1\n")
+    assert plane.posted == [("/api/v1/effects/7.2.0/retry", b"")] * 2
+
+
+def test_a_dead_effect_is_discarded_there(run: Run, plane: Plane) -> None:
+    plane.says("/effects/7.2.0/discard", b"", 204)
+
+    assert run("outbox", "discard", "7.2.0", "--yes").code == 0
+    assert plane.posted == [("/api/v1/effects/7.2.0/discard", b"")]
+
+
+def test_a_command_is_submitted_there(run: Run, plane: Plane) -> None:
+    receipt = {"stream": "depot/a", "events": 2, "first": 1, "last": 2, "duplicate": False}
+    plane.says("/streams/depot/a/commands", receipt)
+
+    ran = run("submit", "depot/a", "Order", '{"trips": 1}', "--id", "mine")
+
+    assert ran.out == "depot/a  mine  events 1 to 2\n"
+    ((path, body),) = plane.posted
+    assert path == "/api/v1/streams/depot/a/commands"
+    assert json.loads(body) == {"type": "Order", "data": {"trips": 1}, "id": "mine"}
