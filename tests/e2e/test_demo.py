@@ -1,16 +1,19 @@
 """`fairlead demo` as a user runs it: to its end, on a terminal and without, and cut short."""
 
 import contextlib
+import importlib.util
 import os
 import pty
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import httpx
 import pytest
 
 DEMO = [sys.executable, "-m", "fairlead", "demo"]
@@ -69,6 +72,29 @@ def test_a_terminal_gets_a_moving_line(temporary: Path) -> None:
     assert "80/80" in said
     assert "\x1b[2K" in said, "the line is drawn again in its place"
     assert "killed (SIGKILL)" in said
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.skipif(
+    importlib.util.find_spec("fairlead.web.app") is None, reason="the web app is not there yet"
+)
+def test_the_page_takes_another_port_and_stays_until_ctrl_c(temporary: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        command = [*DEMO, "--trips", "20", "--port", str(port)]
+        with subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL) as demo:
+            said = read_until(demo, b"the page is at")
+            (url,) = re.findall(r"the page is at (http://127\.0\.0\.1:\d+);", said)
+            answered = httpx.get(f"{url}/api/v1/streams/depot/demo1", timeout=30).json()
+            demo.send_signal(signal.SIGINT)
+            assert demo.stderr is not None
+            rest = demo.stderr.read().decode()
+            code = demo.wait(WAIT)
+
+    assert f"the port is taken: {port}; taking another" in said
+    assert not url.endswith(f":{port}")
+    assert answered["state"] == "Done"
+    assert (code, rest.strip()) == (0, "ended")
     assert list(temporary.iterdir()) == []
 
 
