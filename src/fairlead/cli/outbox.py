@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 
 from fairlead import errors
-from fairlead.cli import options, printing, sources, working
+from fairlead.cli import errands, options, printing, sources
 from fairlead.engine import library, messages, service
 
 # One run takes this many; a server shows at most 500 at a time.
@@ -59,7 +59,7 @@ def retry(effect: str | None, all_dead: bool) -> None:  # noqa: FBT001 - click h
     key = library.parse_effect_id(effect)
     server = sources.server(options.settings().web)
     if server is None:
-        working.with_engine(lambda engine: engine.retry(key))
+        errands.with_engine(lambda engine: engine.retry(key))
     else:
         server.retry(key)
     printing.talk("retried: 1")
@@ -76,7 +76,7 @@ def discard(effect: str, yes: bool) -> None:  # noqa: FBT001 - click hands optio
         raise click.Abort
     server = sources.server(options.settings().web)
     if server is None:
-        working.with_engine(lambda engine: engine.discard(key))
+        errands.with_engine(lambda engine: engine.discard(key))
     else:
         server.discard(key)
     printing.talk(f"discarded: {effect}")
@@ -94,7 +94,7 @@ def _retry_all() -> int:
     """How many were retried; all are named first, for one may die again at once."""
     server = sources.server(options.settings().web)
     if server is None:
-        return working.with_engine(_retry_in_store)
+        return errands.with_engine(_retry_in_store)
     count = 0
     for each in server.effects(None, _MOST, dead=True):
         with contextlib.suppress(errors.NotFound):  # somebody else was quicker

@@ -3,7 +3,7 @@
 import click
 
 from fairlead import errors
-from fairlead.cli import options, printing, working
+from fairlead.cli import errands, options, printing
 
 
 @click.group()
@@ -21,5 +21,5 @@ def rebuild(name: str) -> None:
             f"no such projection: {name}",
             hint=f"known projections: {', '.join(known) or 'none'}",
         )
-    working.with_engine(lambda engine: engine.projector.rebuild(name))
+    errands.with_engine(lambda engine: engine.projector.rebuild(name))
     printing.talk(f"rebuilt: {name}")

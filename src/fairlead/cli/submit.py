@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from fairlead import errors
-from fairlead.cli import options, printing, sources, working
+from fairlead.cli import errands, options, printing, sources
 from fairlead.engine import messages, service
 
 
@@ -36,7 +36,7 @@ def submit(stream: str, type_: str, data: str, id_: str | None, as_json: bool) -
 
     server = sources.server(options.settings().web)
     if server is None:
-        receipt = working.with_engine(work)
+        receipt = errands.with_engine(work)
     else:
         receipt = server.submit(name, type_, fields, command_id)
     _show(receipt, command_id, as_json=as_json)
