@@ -33,6 +33,13 @@ class Ran:
 Run = Callable[..., Ran]
 
 
+@pytest.fixture(autouse=True)
+def quiet_after() -> Iterator[None]:
+    """A command sends log lines to its own standard error, which ends with its test."""
+    yield
+    structlog.reset_defaults()
+
+
 @pytest.fixture
 def state_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A state folder of this test's own, named by the environment."""
@@ -46,7 +53,7 @@ def state_dir(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def run(
     state_dir: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
-) -> Iterator[Run]:
+) -> Run:
     """Types a command line in this process; the machines are the samples."""
 
     def type_in(*arguments: str, answer: str = "") -> Ran:
@@ -56,8 +63,7 @@ def run(
         said = capsys.readouterr()
         return Ran(code, said.out, said.err)
 
-    yield type_in
-    structlog.reset_defaults()
+    return type_in
 
 
 @pytest.fixture
