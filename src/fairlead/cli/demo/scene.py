@@ -48,7 +48,7 @@ def settings(folder: Path) -> settings_.Settings:
     """The demo's own settings: whatever store the user has is left alone."""
     return settings_.Settings(
         store=settings_.StoreSettings(state_dir=folder),
-        engine=settings_.EngineSettings(lease_seconds=2.0, poll_seconds=0.5),
+        engine=settings_.EngineSettings(lease_seconds=5.0, poll_seconds=0.5),
     )
 
 
