@@ -39,6 +39,8 @@ def openapi() -> str:
 
 # No first line that says who made it: JSON has no comments.
 PAGES["docs/reference/openapi.json"] = openapi
+
+
 @page("docs/reference/settings.md", "src/fairlead/settings.py")
 def settings_page() -> str:
     return reference.settings_page()

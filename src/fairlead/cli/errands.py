@@ -1,61 +1,24 @@
-"""An engine at work in this process, until a signal asks it to stop."""
+"""How a local command uses the engine: submit and write, but leave effects to workers."""
 
 import asyncio
-import contextlib
-import os
-import signal
-from collections.abc import AsyncIterator, Iterator
-from dataclasses import dataclass
-
-import click
+from collections.abc import Awaitable, Callable
+from typing import TypeVar
 
 from fairlead import bootstrap
-from fairlead import settings as settings_
+from fairlead.cli import options, sources
 from fairlead.engine import service
-from fairlead.engine.store import protocol
+
+T = TypeVar("T")
 
 
-@dataclass(frozen=True, slots=True)
-class Plant:
-    """Everything a process works with."""
+def with_engine(work: Callable[[service.Engine], Awaitable[T]]) -> T:
+    """Run one piece of work on an engine that performs nothing itself."""
+    chosen = options.local_settings()
+    players = options.cast()
+    kept = sources.existing(chosen.store, players)
 
-    settings: settings_.Settings
-    cast: bootstrap.Cast
-    store: protocol.Store
-    tracing: bootstrap.Tracing
+    async def run() -> T:
+        async with bootstrap.engine(chosen, players, kept, perform=False).running() as engine:
+            return await work(engine)
 
-
-@contextlib.asynccontextmanager
-async def working(plant: Plant) -> AsyncIterator[tuple[service.Engine, asyncio.Event]]:
-    """The engine, and the signal that it is time to stop.
-
-    Leaving the block drains: nothing new is begun, what is being performed may end by
-    itself for FAIRLEAD_DRAIN_SECONDS, and the lease is given back.
-    """
-    stop = asyncio.Event()
-    made = bootstrap.engine(plant.settings, plant.cast, plant.store)
-    with _signals(stop):
-        async with made.running() as engine:
-            yield engine, stop
-
-
-@contextlib.contextmanager
-def _signals(stop: asyncio.Event) -> Iterator[None]:
-    """The first signal asks to stop; the second ends the process where it stands."""
-    loop = asyncio.get_running_loop()
-
-    def heard(number: int) -> None:
-        if stop.is_set():
-            # Every commit is durable and every lease lapses: there is nothing to save.
-            os._exit(128 + number)
-        click.echo("fairlead stops; a second Ctrl-C ends it at once", err=True)
-        stop.set()
-
-    wanted = (signal.SIGINT, signal.SIGTERM)
-    for each in wanted:
-        loop.add_signal_handler(each, heard, each)
-    try:
-        yield
-    finally:
-        for each in wanted:
-            loop.remove_signal_handler(each)
+    return asyncio.run(run())

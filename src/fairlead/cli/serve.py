@@ -13,32 +13,30 @@ import click
 
 from fairlead import bootstrap
 from fairlead import settings as settings_
-from fairlead.cli import given, working
+from fairlead.cli import options, working
 
 
 @click.command()
 @click.option("--listen", metavar="ADDRESS:PORT", help="Where to answer; 127.0.0.1:8600 if unset.")
-@click.pass_context
-def up(ctx: click.Context, listen: str | None) -> None:
+def up(listen: str | None) -> None:
     """Run the control plane with its page on this machine.
 
     Creates and migrates the store where that is needed, performs effects, and serves the
     page and the API. The first Ctrl-C stops it with care, the second at once.
     """
-    chosen = given.settings(ctx)
+    chosen = options.settings()
     if listen is not None:
         chosen = replace(chosen, web=replace(chosen.web, listen=listen))
-    run(chosen, given.cast(ctx))
+    run(chosen, options.cast())
 
 
 @click.command()
-@click.pass_context
-def worker(ctx: click.Context) -> None:
+def worker() -> None:
     """Run a worker beside others on a shared store.
 
     Performs effects and serves no page. The store must have been migrated.
     """
-    run(given.settings(ctx), given.cast(ctx), pages=False)
+    run(options.settings(), options.cast(), pages=False)
 
 
 def run(chosen: settings_.Settings, players: bootstrap.Cast, *, pages: bool = True) -> None:

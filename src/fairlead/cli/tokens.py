@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import click
 
 from fairlead import bootstrap, errors, settings
-from fairlead.cli import given
+from fairlead.cli import options
 from fairlead.engine.store import protocol
 from fairlead.intents import tokens
 
@@ -26,13 +26,12 @@ def token() -> None:
 @click.option("--name", required=True, help="Whose token it is.")
 @click.option("--role", type=click.Choice(_ROLES), default="viewer", show_default=True)
 @click.option("--expires", metavar="TIME", help="After 30m, 12h, 90d or 2w, or on 2030-01-31.")
-@click.pass_context
-def create(ctx: click.Context, name: str, role: str, expires: str | None) -> None:
+def create(name: str, role: str, expires: str | None) -> None:
     """Make a token; its text goes to standard output, this once."""
     now = datetime.now(UTC)
     until = None if expires is None else parse_expiry(expires, now)
     wish = tokens.Wish(name, tokens.role(role), until)
-    with _session(ctx, migrate=True) as session:
+    with _session(migrate=True) as session:
         minted = tokens.mint(session, wish, now)
     end = f"until {until:%Y-%m-%d %H:%M} UTC" if until else "without an end"
     click.echo(f"token {minted.id} for {name}: {role}, {end}; it is not shown again", err=True)
@@ -41,11 +40,10 @@ def create(ctx: click.Context, name: str, role: str, expires: str | None) -> Non
 
 @token.command("list")
 @click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
-@click.pass_context
-def list_(ctx: click.Context, output: str) -> None:
+def list_(output: str) -> None:
     """List all tokens, without their secrets."""
     now = datetime.now(UTC)
-    with _session(ctx) as session:
+    with _session() as session:
         found = tokens.listed(session)
     if output == "json":
         click.echo(json.dumps([_plain(each, now) for each in found], indent=2))
@@ -57,12 +55,11 @@ def list_(ctx: click.Context, output: str) -> None:
 
 @token.command()
 @click.argument("token_id", metavar="ID")
-@click.pass_context
-def revoke(ctx: click.Context, token_id: str) -> None:
+def revoke(token_id: str) -> None:
     """Refuse a token from now on; running servers follow within seconds."""
     # Somebody may paste the whole token where its id is asked for; the id is in it.
     public = token_id.split("_")[1] if token_id.count("_") > 1 else token_id
-    with _session(ctx) as session:
+    with _session() as session:
         tokens.revoke(session, public, datetime.now(UTC))
     click.echo(f"token revoked: {public}", err=True)
 
@@ -82,8 +79,8 @@ def parse_expiry(text: str, now: datetime) -> datetime:
 
 
 @contextlib.contextmanager
-def _session(ctx: click.Context, *, migrate: bool = False) -> Iterator[protocol.Session]:
-    chosen = given.settings(ctx).store
+def _session(*, migrate: bool = False) -> Iterator[protocol.Session]:
+    chosen = options.settings().store
     kept = bootstrap.store(chosen, bootstrap.Cast())
     if migrate:
         # The first token may come before the first start: an open bind asks for it.

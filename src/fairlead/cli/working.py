@@ -1,0 +1,61 @@
+"""An engine at work in this process, until a signal asks it to stop."""
+
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+
+import click
+
+from fairlead import bootstrap
+from fairlead import settings as settings_
+from fairlead.engine import service
+from fairlead.engine.store import protocol
+
+
+@dataclass(frozen=True, slots=True)
+class Plant:
+    """Everything a process works with."""
+
+    settings: settings_.Settings
+    cast: bootstrap.Cast
+    store: protocol.Store
+    tracing: bootstrap.Tracing
+
+
+@contextlib.asynccontextmanager
+async def working(plant: Plant) -> AsyncIterator[tuple[service.Engine, asyncio.Event]]:
+    """The engine, and the signal that it is time to stop.
+
+    Leaving the block drains: nothing new is begun, what is being performed may end by
+    itself for FAIRLEAD_DRAIN_SECONDS, and the lease is given back.
+    """
+    stop = asyncio.Event()
+    made = bootstrap.engine(plant.settings, plant.cast, plant.store)
+    with _signals(stop):
+        async with made.running() as engine:
+            yield engine, stop
+
+
+@contextlib.contextmanager
+def _signals(stop: asyncio.Event) -> Iterator[None]:
+    """The first signal asks to stop; the second ends the process where it stands."""
+    loop = asyncio.get_running_loop()
+
+    def heard(number: int) -> None:
+        if stop.is_set():
+            # Every commit is durable and every lease lapses: there is nothing to save.
+            os._exit(128 + number)
+        click.echo("fairlead stops; a second Ctrl-C ends it at once", err=True)
+        stop.set()
+
+    wanted = (signal.SIGINT, signal.SIGTERM)
+    for each in wanted:
+        loop.add_signal_handler(each, heard, each)
+    try:
+        yield
+    finally:
+        for each in wanted:
+            loop.remove_signal_handler(each)
