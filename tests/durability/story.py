@@ -64,6 +64,7 @@ class Scene:
     book: Path
     size: Size = Size()
     leg_seconds: float = 0.0
+    lease_seconds: float = LEASE.total_seconds()
 
     def store(self) -> protocol.Store:
         if self.database.startswith("postgresql://"):
@@ -89,7 +90,7 @@ def engine(scene: Scene, store: protocol.Store, *, perform: bool = True) -> serv
             MACHINES,
             handlers,
             views=(COUNTED,),
-            tuning=service.Tuning(lease=LEASE, poll=POLL),
+            tuning=service.Tuning(lease=timedelta(seconds=scene.lease_seconds), poll=POLL),
         ),
         perform=perform,
     )

@@ -18,6 +18,8 @@ from tools.servers.postgres import PostgresServer
 
 SIZE = story.Size(depots=10, trips=99, at_once=25, strikes=40)
 LEG_SECONDS = 0.2
+# Long enough that a busy machine does not take the living for dead.
+LEASE_SECONDS = 2.0
 DEADLINE = 150.0
 WORKERS = 3
 
@@ -113,7 +115,7 @@ async def _rage(hired: Crew, blows: list[Callable[[], None]], total: int) -> Non
 
 
 def scene_of(database: str, folder: Path) -> story.Scene:
-    scene = story.Scene(database, folder / "book", SIZE, LEG_SECONDS)
+    scene = story.Scene(database, folder / "book", SIZE, LEG_SECONDS, LEASE_SECONDS)
     scene.store().migrate()
     return scene
 

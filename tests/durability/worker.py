@@ -41,7 +41,9 @@ def start(scene: story.Scene, log: Path, options: Sequence[str] = ()) -> subproc
         return subprocess.Popen(
             [
                 *(sys.executable, "-m", __name__, scene.database, str(scene.book)),
-                *(f"--leg-seconds={scene.leg_seconds}", *options),
+                f"--leg-seconds={scene.leg_seconds}",
+                f"--lease-seconds={scene.lease_seconds}",
+                *options,
             ],
             cwd=ROOT,
             stdin=subprocess.DEVNULL,
@@ -76,6 +78,7 @@ def main() -> int:
     parser.add_argument("database")
     parser.add_argument("book", type=Path)
     parser.add_argument("--leg-seconds", type=float, default=0.0)
+    parser.add_argument("--lease-seconds", type=float, default=story.LEASE.total_seconds())
     parser.add_argument("--stop-at", type=int, default=0)
     parser.add_argument("--far", action="store_true", help="hide from neighbours")
     asked = parser.parse_args()
@@ -84,7 +87,12 @@ def main() -> int:
         outside.Outside = StoppingOutside  # type: ignore[misc]  # this process only
     if asked.far:
         leases.worker_name = lambda: f"elsewhere/{uuid.uuid4().hex}:{os.getpid()}"
-    scene = story.Scene(asked.database, asked.book, leg_seconds=asked.leg_seconds)
+    scene = story.Scene(
+        asked.database,
+        asked.book,
+        leg_seconds=asked.leg_seconds,
+        lease_seconds=asked.lease_seconds,
+    )
     try:
         asyncio.run(_work(scene))
     except errors.FairleadError as error:
