@@ -163,3 +163,45 @@ def _leave_a_dead_neighbour(session: protocol.Session) -> int:
     name = leases.worker_name().replace(f":{os.getpid()}", f":{gone.pid}")
     ((fence,),) = session.rows("register_worker", name=name, until=2**53)
     return int(fence)
+
+
+class LeavingStore:
+    """A store that can be gone, and counts who knocks meanwhile."""
+
+    def __init__(self, store: protocol.Store) -> None:
+        self._store = store
+        self.gone = False
+        self.knocks = 0
+        self.writers = store.writers
+        self.migrate = store.migrate
+        self.pending_migrations = store.pending_migrations
+        self.listen = store.listen
+        self.now = store.now
+
+    def open(self) -> protocol.Session:
+        if self.gone:
+            self.knocks += 1
+            raise errors.Unavailable("gone", hint="this is a test")
+        return self._store.open()
+
+
+async def test_a_store_that_is_away_is_not_stormed(tmp_path: Path) -> None:
+    scene = story.Scene(str(tmp_path / "away.db"), tmp_path / "book")
+    store = LeavingStore(scene.store())
+    store.migrate()
+    async with story.engine(scene, store).running() as running:
+        store.gone = True
+        with contextlib.suppress(errors.Unavailable):
+            await running.write(_break_off)
+
+        await asyncio.sleep(1.0)
+
+        # Each loop looks once a poll, and the keeper a little more often; none of them spins.
+        assert 0 < store.knocks < 60
+        store.gone = False
+        await story.order(running, scene.size)
+        await story.over(running, scene.size)
+
+
+def _break_off(session: protocol.Session) -> None:
+    raise errors.Unavailable("the connection broke", hint="this is a test")

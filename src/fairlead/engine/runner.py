@@ -210,8 +210,7 @@ class _Writer(threading.Thread):
         except errors.Unavailable:
             # A claim may have been kept although its answer was lost: the rows are held
             # under our fence and nobody knows them. Another fence lets them go.
-            self._drop_session()
-            self._runner.trouble()
+            self._lose_session()
         except Exception:  # noqa: BLE001 - told to whoever sent it
             self._drop_session()
 
@@ -232,8 +231,7 @@ class _Writer(threading.Thread):
         try:
             outcomes, committed = self._persist(items)
         except errors.Unavailable as error:
-            self._drop_session()
-            self._runner.trouble()
+            self._lose_session()
             outcomes, committed = [(item, error) for item in items], None
         except Exception as error:  # noqa: BLE001 - one bad item must not take the others along
             if len(items) > 1:
@@ -288,6 +286,13 @@ class _Writer(threading.Thread):
         if self._session is None:
             self._session = self._store.open()
         return self._session
+
+    def _lose_session(self) -> None:
+        # A session that could not even be opened has left nothing of unknown fate; to call
+        # that trouble would wake the keeper, which would fail again, without a pause.
+        if self._session is not None:
+            self._drop_session()
+            self._runner.trouble()
 
     def _drop_session(self) -> None:
         if self._session is not None:
