@@ -175,6 +175,11 @@ class Outbox:
         try:
             lexicon = self._repertoire.of(name).codec.effects
             effect = lexicon.decode(codec.Encoded(type_, version, data))
+        except errors.NotFound as error:
+            # A machine that only other workers have (a newer program, another area): put the
+            # effect back alive, or an upgrade would bury the work of those who can do it.
+            self._postpone(batch.Asked(hold, name, None, attempts), error, last=False)
+            return
         except errors.FairleadError as error:
             self._postpone(batch.Asked(hold, name, None, attempts), error, last=True)
             return
@@ -268,8 +273,14 @@ class Outbox:
         self._running.pop(asked.hold, None)
         if not self._running:
             self._empty.set()
-        if was_full or self._repertoire.of(asked.stream).machine.effects_in_order:
+        if was_full or self._in_order(asked.stream):
             self.nudge()
+
+    def _in_order(self, stream: messages.StreamName) -> bool:
+        try:
+            return self._repertoire.of(stream).machine.effects_in_order
+        except errors.NotFound:
+            return False
 
 
 async def _refuse(effect: object, _: Context) -> None:
