@@ -1,7 +1,6 @@
 """`fairlead demo` as a user runs it: to its end, on a terminal and without, and cut short."""
 
 import contextlib
-import importlib.util
 import os
 import pty
 import re
@@ -75,9 +74,6 @@ def test_a_terminal_gets_a_moving_line(temporary: Path) -> None:
     assert list(temporary.iterdir()) == []
 
 
-@pytest.mark.skipif(
-    importlib.util.find_spec("fairlead.web.app") is None, reason="the web app is not there yet"
-)
 def test_the_page_takes_another_port_and_stays_until_ctrl_c(temporary: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]

@@ -24,7 +24,13 @@ def token() -> None:
 
 @token.command()
 @click.option("--name", required=True, help="Whose token it is.")
-@click.option("--role", type=click.Choice(_ROLES), default="viewer", show_default=True)
+@click.option(
+    "--role",
+    type=click.Choice(_ROLES),
+    default="viewer",
+    show_default=True,
+    help="What its bearer may do.",
+)
 @click.option("--expires", metavar="TIME", help="After 30m, 12h, 90d or 2w, or on 2030-01-31.")
 def create(name: str, role: str, expires: str | None) -> None:
     """Make a token; its text goes to standard output, this once."""
@@ -39,7 +45,14 @@ def create(name: str, role: str, expires: str | None) -> None:
 
 
 @token.command("list")
-@click.option("-o", "--output", type=click.Choice(["text", "json"]), default="text")
+@click.option(
+    "-o",
+    "--output",
+    type=click.Choice(["text", "json"]),
+    default="text",
+    show_default=True,
+    help="For people, or for programs.",
+)
 def list_(output: str) -> None:
     """List all tokens, without their secrets."""
     now = datetime.now(UTC)

@@ -100,7 +100,7 @@ async def _show(wish: _Wish) -> None:
         plan = scene.Plan(wish.folder, await engine.read(_free_depot), wish.trips)
         await _tell(plan, engine, shown)
         _say_next(wish, plan)
-        if not wish.ends and url is not None:
+        if not wish.ends:
             await _until_stopped(shown, url)
 
 
