@@ -32,6 +32,17 @@ WORK_CHANNEL = "fairlead_work"
 _encode = msgspec.json.Encoder().encode
 
 
+# A cable that is cut says nothing: ask whether the server lives, and give up in seconds.
+_PATIENCE: dict[str, Any] = {
+    "application_name": "fairlead",
+    "connect_timeout": 5,
+    "keepalives_idle": 5,
+    "keepalives_interval": 5,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}
+
+
 class PostgresStore:
     """A store in one database."""
 
@@ -90,9 +101,7 @@ class PostgresStore:
 
     def _connect(self) -> psycopg.Connection:
         try:
-            connection = psycopg.connect(
-                self._url, autocommit=True, connect_timeout=5, application_name="fairlead"
-            )
+            connection = psycopg.connect(self._url, autocommit=True, **_PATIENCE)
             connection.prepare_threshold = 2
             connection.execute(_QUERIES["limit_silence"])
         except psycopg.Error as error:
@@ -167,10 +176,14 @@ class PostgresTransaction:
 
     def load(self, wanted: protocol.Wanted) -> protocol.Loaded:
         self._locking = wanted.careful
-        query = "lock_streams" if wanted.careful else "load_streams"
+        names = list(wanted.streams)
         with self._connection.pipeline():
             self._connection.execute("BEGIN")
-            streams = self._ask(query, names=list(wanted.streams), ordered=self._ordered)
+            if wanted.careful:
+                # A statement of its own: one that waited for a lock would count the effects
+                # of a lane as they were before it waited.
+                self._ask("lock_streams", names=names)
+            streams = self._ask("load_streams", names=names, ordered=self._ordered)
             # After the lock, so that it sees what the one before us committed.
             commands = self._ask("load_commands", ids=list(wanted.commands))
         # Not in the pipeline: after one the server does not count our silence (limit_silence),
@@ -183,9 +196,10 @@ class PostgresTransaction:
         )
 
     def more(self, streams: Sequence[str]) -> Sequence[protocol.StreamRow]:
-        # Waiting here, with other streams locked, could close a circle of waiting batches.
-        query = "lock_streams_now" if self._locking else "load_streams"
-        cursor = self._ask(query, names=list(streams), ordered=self._ordered)
+        if self._locking:
+            # Waiting here, with other streams locked, could close a circle of waiting batches.
+            self._ask("lock_streams_now", names=list(streams))
+        cursor = self._ask("load_streams", names=list(streams), ordered=self._ordered)
         return [protocol.StreamRow(*row) for row in cursor.fetchall()]
 
     def number(self, count: int) -> Sequence[int]:

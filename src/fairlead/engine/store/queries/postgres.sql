@@ -4,17 +4,11 @@ SELECT id, name, version, state_type, state_version, state, ended_at IS NOT NULL
         THEN (SELECT count(*) FROM outbox WHERE outbox.stream = streams.id) ELSE 0 END
 FROM streams WHERE name = ANY (%(names)s);
 
--- lock_streams: the same, locked in one order so that two batches never wait for each other
-SELECT id, name, version, state_type, state_version, state, ended_at IS NOT NULL,
-    CASE WHEN machine = ANY (%(ordered)s)
-        THEN (SELECT count(*) FROM outbox WHERE outbox.stream = streams.id) ELSE 0 END
-FROM streams WHERE name = ANY (%(names)s) ORDER BY id FOR NO KEY UPDATE;
+-- lock_streams: locks in one order, so that two batches never wait for each other
+SELECT FROM streams WHERE name = ANY (%(names)s) ORDER BY id FOR NO KEY UPDATE;
 
 -- lock_streams_now: streams found to be needed while others are locked; never waits
-SELECT id, name, version, state_type, state_version, state, ended_at IS NOT NULL,
-    CASE WHEN machine = ANY (%(ordered)s)
-        THEN (SELECT count(*) FROM outbox WHERE outbox.stream = streams.id) ELSE 0 END
-FROM streams WHERE name = ANY (%(names)s) ORDER BY id FOR NO KEY UPDATE NOWAIT;
+SELECT FROM streams WHERE name = ANY (%(names)s) ORDER BY id FOR NO KEY UPDATE NOWAIT;
 
 -- load_commands: which of these command ids were taken before
 SELECT id, digest, first, last FROM commands WHERE id = ANY (%(ids)s);
@@ -209,7 +203,7 @@ SELECT pg_notify(%(channel)s, '');
 -- limit_silence: a client that stops between two statements must not keep its row locks
 -- A suspended machine or a cut cable would otherwise block every batch that needs the same
 -- stream, until somebody notices; between load and write lie milliseconds.
-SET idle_in_transaction_session_timeout = '5s';
+SELECT set_config('idle_in_transaction_session_timeout', '5s', false);
 
 -- store_clock: what time the database has
 SELECT now();
