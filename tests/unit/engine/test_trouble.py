@@ -199,6 +199,25 @@ async def test_a_store_that_is_away_refuses_submissions_and_takes_them_when_it_i
     assert receipt.events == 1
 
 
+async def test_an_errand_is_answered_although_no_session_can_be_opened(
+    store: protocol.Store, wall: HandWoundClock
+) -> None:
+    """Left without an answer, the keeper would wait for ever and never renew its lease again."""
+    road, tampering = Road(), Tampering()
+    cast = Cast(handlers(road.carry))
+
+    async with engine(TamperedStore(store, tampering), wall, cast).running() as running:
+        tampering.cut = True
+        for _ in range(3):
+            with pytest.raises(errors.Unavailable):
+                await asyncio.wait_for(running.write(lambda s: s.rows("count_rows")), 5)
+        wall.advance(timedelta(minutes=5))
+        tampering.cut = False
+        await tell(running, "fan/a", machines.Load(("x",)))
+
+        await until(lambda: carried(running), wall)
+
+
 async def test_a_worker_that_leaves_ends_its_handlers_first_and_gives_all_back(
     home: Home, wall: HandWoundClock
 ) -> None:
