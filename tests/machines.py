@@ -186,7 +186,7 @@ class Bell:
 
 @dataclass(frozen=True, slots=True)
 class SetAlarm:
-    """Command: ring at a time, and so often again, a minute apart."""
+    """Command: ring at a time, and so often again, a second apart."""
 
     due: datetime
     snoozes: int = 0
@@ -253,7 +253,7 @@ def _ring(state: Bell, command: _BellCommand, now: datetime) -> Decision:
         case Ring(_, stubborn=True):
             raise errors.Rejected("will not ring: stubborn", hint="set another alarm")
         case Ring(name) if state.snoozes:
-            again = SetTimer(name, now + timedelta(minutes=1), Ring(name))
+            again = SetTimer(name, now + timedelta(seconds=1), Ring(name))
             return Decision((Rang(now),), timers=(again,))
         case Ring():
             return Decision((Rang(now),))
