@@ -24,11 +24,11 @@ MAX_SENDS = 10_000
 
 
 class Unloaded(Exception):
-    """A machine sent to a stream that the batch does not know yet."""
+    """Machines sent to streams that the batch does not know yet: load them, decide again."""
 
-    def __init__(self, stream: messages.StreamName) -> None:
-        super().__init__(stream)
-        self.stream = stream
+    def __init__(self, streams: Sequence[messages.StreamName]) -> None:
+        super().__init__(*streams)
+        self.streams = streams
 
 
 class Stale(Exception):
@@ -226,6 +226,7 @@ class Batch:
                     f"more than {MAX_SENDS} commands from one: {submission.id}",
                     hint="two machines send to each other without end",
                 )
+            self._need(sends)
             queue.extend((self._head(send.stream), send.command) for send in sends)
         return messages.Receipt(submission.stream, first, last)
 
@@ -320,8 +321,16 @@ class Batch:
     def _head(self, stream: messages.StreamName) -> _Head:
         head = self._heads.get(stream)
         if head is None:
-            raise self._broken.get(stream) or Unloaded(stream)
+            raise self._broken.get(stream) or Unloaded([stream])
         return head
+
+    def _need(self, sends: Sequence[messages.Send]) -> None:
+        """All that a decision sends to at once, or a hundred children cost a hundred trips."""
+        heads, broken = self._heads, self._broken
+        streams = dict.fromkeys(send.stream for send in sends)
+        missing = [name for name in streams if name not in heads and name not in broken]
+        if missing:
+            raise Unloaded(missing)
 
     def _old(self, row: protocol.StreamRow) -> _Head:
         spoken = self._repertoire.of(row.name)
@@ -390,7 +399,7 @@ class Batch:
 def digest_of(spoken: Spoken, submission: messages.Submission) -> str:
     """What a command says, so that the same id with other words is noticed."""
     row = spoken.codec.commands.encode(submission.command)
-    text = f"{submission.stream}\n{row.type}\n{row.version}\n{row.data}"
+    text = f"{submission.stream}\n{row.type}\n{row.data}"
     return hashlib.blake2b(text.encode(), digest_size=16).hexdigest()
 
 

@@ -64,9 +64,20 @@ class Lexicon:
     ) -> None:
         self._what = what
         self._by_type = {word.type: word for word in words}
-        self._by_name = {word.name: word for word in words}
+        self._by_name: dict[str, _Word] = {}
+        for word in words:
+            self._learn(word, upcasters)
         self._upcasters = upcasters
         self._encode = msgspec.json.Encoder().encode
+
+    def _learn(self, word: _Word, upcasters: Mapping[tuple[str, int], machines.Upcaster]) -> None:
+        """Refuse at the start what could only fail when an old row is read."""
+        if word.name in self._by_name:
+            raise ValueError(f"two types of one name: {self._what} {word.name}")
+        missing = [v for v in range(1, word.version) if (word.name, v) not in upcasters]
+        if missing:
+            raise ValueError(f"no upcaster: {self._what} {word.name} from version {missing[0]}")
+        self._by_name[word.name] = word
 
     @property
     def types(self) -> tuple[type, ...]:

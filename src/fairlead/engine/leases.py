@@ -72,6 +72,7 @@ class Keeper:
                 _log.warning("lease_not_renewed", worker=self._name, error=str(error))
                 # Try again soon: a second of silence must not cost the lease.
                 self._clock_retry()
+                self._check_lapsed()
 
     async def stop(self) -> None:
         """Give back what is held, so that others need not wait for the lease to lapse."""
@@ -90,6 +91,13 @@ class Keeper:
             self._old.add(self._fence)
             self._fence = None
         self._wake.set()
+
+    def _check_lapsed(self) -> None:
+        """Cut off for too long: others do our work by now, so stop before we are told."""
+        if self._until is not None and self._clock.now() >= self._until:
+            _log.error("lease_lapsed", worker=self._name, fence=self._fence)
+            for fence in [*self._old, *([self._fence] if self._fence is not None else [])]:
+                self.lost(fence)
 
     async def _tend(self) -> None:
         if self._fence is None:

@@ -59,7 +59,10 @@ class Machines:
     """The machines one engine runs, by name."""
 
     def __init__(self, machines: Iterable[AnyMachine]) -> None:
-        self._by_name = {machine.name: machine for machine in machines}
+        self._by_name: dict[str, AnyMachine] = {}
+        for machine in machines:
+            if self._by_name.setdefault(machine.name, machine) is not machine:
+                raise ValueError(f"two machines of one name: {machine.name}")
 
     def __iter__(self) -> typing.Iterator[AnyMachine]:
         return iter(self._by_name.values())

@@ -183,7 +183,13 @@ class Outbox:
         except errors.FairleadError as error:
             self._postpone(batch.Asked(hold, name, None, attempts), error, last=True)
             return
-        self.accept(batch.Asked(hold, name, effect, attempts))
+        asked = batch.Asked(hold, name, effect, attempts)
+        if attempts >= self._handlers.get(type(effect), _NOBODY).attempts:
+            # Its workers died over it, one after the other: not this one too.
+            fatal = errors.Rejected(f"given up after {attempts} attempts", hint="look at its log")
+            self._postpone(asked, fatal, last=True)
+            return
+        self.accept(asked)
 
     async def _perform(self, asked: batch.Asked) -> None:
         handler = self._handlers.get(type(asked.effect), _NOBODY)

@@ -338,8 +338,8 @@ def _take(
                 case protocol.Postponement():
                     taken.writes.postponed.append(work)
         except batch.Unloaded as need:
-            found.add(need.stream)
-            taken.know([need.stream], transaction.more([need.stream]))
+            found.update(need.streams)
+            taken.know(need.streams, transaction.more(need.streams))
         except Exception as error:  # noqa: BLE001 - a machine's fault is reported, not spread
             return error
         else:

@@ -206,9 +206,11 @@ class Engine:
         keeping = asyncio.create_task(self._keeper.run())
         loops = [self._outbox.run, self._timers.run, self.projector.run]
         tasks = [asyncio.create_task(loop()) for loop in loops]
+        watching = asyncio.create_task(_fail_loudly([keeping, *tasks], asyncio.current_task()))
         try:
             yield
         finally:
+            watching.cancel()
             ear.stop()
             # New effects are left to others; the lease is kept until ours are done.
             self._runner.hooks.fence = lambda: None
@@ -217,6 +219,7 @@ class Engine:
             await _cancel([keeping])
             with contextlib.suppress(errors.Unavailable):
                 await self._keeper.stop()
+            _raise_fault([keeping, *tasks])
 
     async def _change_dead(self, query: str, key: messages.EffectKey, **values: int) -> None:
         rows = await self._runner.errand(
@@ -278,6 +281,22 @@ async def _cancel(tasks: Sequence[asyncio.Task[None]]) -> None:
     for task in tasks:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _fail_loudly(
+    tasks: Sequence[asyncio.Task[None]], owner: asyncio.Task[object] | None
+) -> None:
+    """A worker that has lost one of its loops is worse than none: end the whole of it."""
+    await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    if owner is not None:
+        owner.cancel()
+
+
+def _raise_fault(tasks: Sequence[asyncio.Task[None]]) -> None:
+    for task in tasks:
+        fault = None if task.cancelled() else task.exception()
+        if fault is not None:
+            raise RuntimeError("a loop of the engine broke") from fault
 
 
 def _store_id(session: protocol.Session) -> str:

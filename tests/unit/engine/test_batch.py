@@ -220,10 +220,10 @@ def test_a_stream_that_a_machine_sends_to_is_asked_for() -> None:
 
     with pytest.raises(batch.Unloaded) as asked:
         made.take(told("echo/a", call(1)))
-    made.know([asked.value.stream], ())
+    made.know(asked.value.streams, ())
     made.take(told("echo/a", call(1)))
 
-    assert asked.value.stream == "echo/b"
+    assert asked.value.streams == ["echo/b"]
     assert len(made.finish().events) == 2
 
 
