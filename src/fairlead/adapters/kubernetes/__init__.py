@@ -1,0 +1,7 @@
+"""The controller runtime: from a watched object to the writes that make the world match it.
+
+config, credentials → client (limits, answers) → watch (cache) → queue → the door
+                              ↑                                            ↓
+                              └────────── apply, status, events ───────────┘
+leader and shards decide which process acts; schema and admission guard what comes in.
+"""
