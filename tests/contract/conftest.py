@@ -1,0 +1,54 @@
+"""The servers that contract suites run against, fake and real alike."""
+
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from fairlead.adapters.kubernetes import answers, credentials
+from fairlead.adapters.kubernetes.client import Client
+from fairlead.adapters.kubernetes.config import Connection
+from fairlead.adapters.kubernetes.objects import Key, Object
+from tests.contract.kubernetes import QUICK, Api, until
+from tests.contract.kubernetes_samples import CRDS, NAMESPACES, boat_definition, namespace
+from tests.fakes.kubernetes.server import Server
+
+
+@pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.cluster)])
+async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
+    async with contextlib.AsyncExitStack() as stack:
+        if request.param == "fake":
+            server = await stack.enter_async_context(Server().running())
+            connection = Connection(server.url, credentials.Fixed())
+        else:
+            connection = _real(request)
+        clients = [
+            await stack.enter_async_context(Client(connection, manager=manager, tempo=QUICK))
+            for manager in ("fairlead", "somebody")
+        ]
+        home = await clients[0].create(NAMESPACES, namespace())
+        await _serve_boats(clients[0])
+        yield Api(connection, clients[0], clients[1], home["metadata"]["name"])
+        await clients[0].delete(NAMESPACES, Key("", home["metadata"]["name"]))
+
+
+def _real(request: pytest.FixtureRequest) -> Connection:
+    try:
+        cluster: Any = request.getfixturevalue("cluster")
+    except pytest.FixtureLookupError:
+        pytest.skip("no real API server here: make test-cluster builds one")
+    identity = credentials.Identity(token=cluster.admin_token)
+    ca = cluster.certificate_authority.read_bytes()
+    return Connection(cluster.url, credentials.Fixed(identity), ca=ca)
+
+
+async def _serve_boats(client: Client) -> None:
+    with contextlib.suppress(answers.AlreadyExists):
+        await client.create(CRDS, boat_definition())
+    await until(client, CRDS, Key("", "boats.tests.fairlead.dev"), _is_established)
+
+
+def _is_established(definition: Object | None) -> bool:
+    conditions = ((definition or {}).get("status") or {}).get("conditions") or ()
+    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)

@@ -1,0 +1,71 @@
+"""What the Kubernetes contract tests share: a server to talk to, and ways to wait on it."""
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import Callable
+
+import msgspec
+
+from fairlead.adapters.kubernetes.client import Client
+from fairlead.adapters.kubernetes.config import Connection
+from fairlead.adapters.kubernetes.limits import Limits
+from fairlead.adapters.kubernetes.objects import Key, Object, Resource, Selection
+from fairlead.adapters.kubernetes.transport import Tempo
+from tests.contract.kubernetes_samples import CONFIG_MAPS
+
+PATIENCE = 30.0
+QUICK = Tempo(Limits(rate=1000, burst=1000, page=2))
+
+
+@dataclasses.dataclass(frozen=True)
+class Api:
+    """One API server, a namespace on it, and clients that call themselves differently."""
+
+    connection: Connection
+    client: Client
+    other: Client
+    namespace: str
+
+    def key(self, name: str) -> Key:
+        return Key(self.namespace, name)
+
+
+async def until(
+    client: Client, resource: Resource, key: Key, holds: Callable[[Object | None], bool]
+) -> None:
+    """Controllers of a real cluster take their time: a watch tells when they are done."""
+    chosen = Selection(key.namespace, fields=f"metadata.name={key.name}")
+    page = await client.page(resource, chosen)
+    found: Object | None = msgspec.json.decode(page.items[0]) if page.items else None
+    if holds(found):
+        return
+    stream = client.watch(resource, chosen, page.resource_version, int(PATIENCE))
+    async with asyncio.timeout(PATIENCE), contextlib.aclosing(stream) as events:
+        async for event in events:
+            obj = msgspec.json.decode(event.object)
+            if event.type != "BOOKMARK" and holds(None if event.type == "DELETED" else obj):
+                return
+
+
+async def gone(api: Api, resource: Resource, name: str) -> None:
+    await until(api.client, resource, api.key(name), lambda obj: obj is None)
+
+
+async def names(api: Api, resource: Resource, **selection: str) -> list[str]:
+    chosen = Selection(namespace=api.namespace, **selection)
+    return [obj["metadata"]["name"] async for obj in api.client.each(resource, chosen)]
+
+
+async def collect(api: Api, chosen: Selection, since: str, enough: int) -> list[tuple[str, str]]:
+    """The first events of a watch, as (type, name), bookmarks aside."""
+    seen: list[tuple[str, str]] = []
+    stream = api.client.watch(CONFIG_MAPS, chosen, since, 20)
+    async with asyncio.timeout(PATIENCE), contextlib.aclosing(stream) as events:
+        async for event in events:
+            if event.type != "BOOKMARK":
+                obj = msgspec.json.decode(event.object)
+                seen.append((event.type, obj["metadata"]["name"]))
+            if len(seen) == enough:
+                break
+    return seen
