@@ -100,10 +100,12 @@ class Client:
         if token:
             query["continue"] = token
         path = resource.collection(selection.namespace)
-        answer = await self._transport.send(
-            Call("list", "GET", path, resource, query, repeatable=True)
-        )
-        body = msgspec.json.decode(answer, type=_ListBody)
+        call = Call("list", "GET", path, resource, query, repeatable=True)
+        answer = await self._transport.send(call)
+        try:
+            body = msgspec.json.decode(answer, type=_ListBody)
+        except msgspec.MsgspecError as error:
+            raise _unreadable(call) from error
         return Page(body.items or [], body.metadata.resource_version, body.metadata.continue_)
 
     async def each(

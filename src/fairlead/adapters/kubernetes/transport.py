@@ -234,6 +234,9 @@ async def _lines(content: aiohttp.StreamReader) -> AsyncGenerator[bytes]:
             if line := b"".join(rest):
                 yield line
             rest = [piece]
+    # A line without its end was cut off; whoever reads it shall see that it is no JSON.
+    if line := b"".join(rest):
+        yield line
 
 
 def _seconds(text: str | None) -> float | None:
