@@ -76,6 +76,8 @@ class Server:
         self.forbidden: set[tuple[str, str]] = set()
         self.url = ""
         self._bookmark_every = bookmark_every
+        self.bookmarked = asyncio.Event()
+        """Set when a watch has been told the newest version."""
         self._pages: dict[str, tuple[int, list[Object]]] = {}
         self._watches: set[asyncio.Queue[Change | None]] = set()
 
@@ -296,6 +298,7 @@ class Server:
                     change = await queue.get()
             except TimeoutError:
                 await stream.bookmark(self.store.version)
+                self.bookmarked.set()
                 continue
             if change is None:
                 return

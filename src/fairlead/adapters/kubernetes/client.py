@@ -93,10 +93,15 @@ class Client:
         return await self._object(Call("get", "GET", path, resource, repeatable=True))
 
     async def page(
-        self, resource: Resource, selection: Selection = EVERYTHING, token: str = ""
+        self,
+        resource: Resource,
+        selection: Selection = EVERYTHING,
+        token: str = "",
+        limit: int | None = None,
     ) -> Page:
-        """One page of a list; `token` is the `next` of the page before."""
-        query = selection.query() | {"limit": str(self._transport.tempo.limits.page)}
+        """One page of a list; `token` is the `next` of the page before. Limit 0: all at once."""
+        size = self._transport.tempo.limits.page if limit is None else limit
+        query = selection.query() | ({"limit": str(size)} if size else {})
         if token:
             query["continue"] = token
         path = resource.collection(selection.namespace)

@@ -1,0 +1,173 @@
+"""Keeps caches true: list once, then watch, and know when to begin again.
+
+One watch per resource and selection serves everybody who asks for that cache. A watch that
+ends is resumed where it stopped (bookmarks keep that place fresh); only a place that the
+server has forgotten (410) costs a new list.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import Iterable
+
+import msgspec
+import structlog
+
+from fairlead.adapters.kubernetes import limits, objects
+from fairlead.adapters.kubernetes.answers import Busy, Expired
+from fairlead.adapters.kubernetes.cache import Cache, number
+from fairlead.adapters.kubernetes.client import Client, Page, WatchEvent, named
+from fairlead.adapters.kubernetes.objects import EVERYTHING, Key, Object, Resource, Selection
+from fairlead.adapters.kubernetes.transport import Tempo
+from fairlead.errors import FairleadError, Unavailable
+
+log = structlog.get_logger(__name__)
+
+# Watches are ended by us every five to ten minutes, so that they spread over the servers.
+_SHORTEST_WATCH = 300
+_WAITS = limits.Limits(first_delay=0.5, longest_delay=30.0)
+# After so many lists that expired half-way, one without pages: it cannot expire.
+_PAGED_TRIES = 2
+
+
+class Watches:
+    """The caches of one process, each kept by one watch."""
+
+    def __init__(self, client: Client, tempo: Tempo | None = None) -> None:
+        self._client = client
+        self._tempo = tempo or Tempo()
+        self._watchers: dict[tuple[Resource, Selection], Watcher] = {}
+        self._tasks: asyncio.TaskGroup | None = None
+
+    def of(self, resource: Resource, selection: Selection = EVERYTHING) -> Cache:
+        """The cache of this resource and selection; the first to ask starts its watch."""
+        place = (resource, selection)
+        if place not in self._watchers:
+            watcher = Watcher(self._client, Cache(resource, selection), self._tempo)
+            self._watchers[place] = watcher
+            if self._tasks is not None:
+                self._tasks.create_task(watcher.run())
+        return self._watchers[place].cache
+
+    async def run(self) -> None:
+        """Keep every cache, until cancelled."""
+        async with asyncio.TaskGroup() as tasks:
+            self._tasks = tasks
+            try:
+                for watcher in self._watchers.values():
+                    tasks.create_task(watcher.run())
+                await asyncio.Event().wait()
+            finally:
+                self._tasks = None
+
+    async def synced(self, seconds: float) -> None:
+        """The barrier: nobody acts on a cache before its first list is complete."""
+        try:
+            async with asyncio.timeout(seconds):
+                for watcher in list(self._watchers.values()):
+                    await watcher.synced.wait()
+        except TimeoutError as error:
+            waiting = [str(w.cache.resource) for w in self._late()]
+            raise Unavailable(
+                f"not yet listed after {seconds:.0f} s: {', '.join(waiting)}",
+                hint="check that the kinds are installed and that we may list and watch them",
+            ) from error
+
+    def _late(self) -> Iterable["Watcher"]:
+        return (w for w in self._watchers.values() if not w.synced.is_set())
+
+
+class Watcher:
+    """Keeps one cache."""
+
+    def __init__(self, client: Client, cache: Cache, tempo: Tempo) -> None:
+        self.cache = cache
+        self.synced = asyncio.Event()
+        self._client = client
+        self._tempo = tempo
+        self._version = ""
+        self._failures = 0
+        self._expired_lists = 0
+
+    async def run(self) -> None:
+        """List and watch until cancelled; no answer of the server ends this."""
+        while True:
+            try:
+                if not self._version:
+                    await self._list()
+                progressed = await self._watch()
+            except Expired:
+                # Not a fault: history is kept for minutes only. Without a wait the first time.
+                self._version = ""
+                self._failures += 1
+                await self._pause(self._failures - 1, None)
+            except FairleadError as error:
+                self._failures += 1
+                log.warning(
+                    "kubernetes.watch.failed", resource=str(self.cache.resource), error=str(error)
+                )
+                wait = error.retry_after if isinstance(error, Busy) else None
+                await self._pause(self._failures, wait)
+            else:
+                # A server that ends watches at once must not be asked in a tight loop.
+                self._failures = 0 if progressed else self._failures + 1
+                await self._pause(self._failures, None)
+
+    async def _list(self) -> None:
+        listed: set[Key] = set()
+        token = ""
+        while True:
+            page = await self._page(token)
+            self.cache.rewind_to(number(page.resource_version))
+            for item in page.items:
+                obj = named(self.cache.resource, msgspec.json.decode(item, type=Object))
+                listed.add(objects.key_of(obj))
+                self.cache.put(obj)
+            # A large list must not keep the loop from everything else.
+            await asyncio.sleep(0)
+            if not page.next:
+                break
+            token = page.next
+        self._expired_lists = 0
+        self._version = page.resource_version
+        self.cache.keep_only(listed, number(page.resource_version))
+        self.synced.set()
+        log.info("kubernetes.listed", resource=str(self.cache.resource), objects=len(listed))
+
+    async def _page(self, token: str) -> Page:
+        limit = 0 if self._expired_lists >= _PAGED_TRIES else None
+        try:
+            return await self._client.page(self.cache.resource, self.cache.selection, token, limit)
+        except Expired:
+            self._expired_lists += 1
+            raise
+
+    async def _watch(self) -> bool:
+        """Follow the changes; True where there was any sign of life."""
+        seconds = int(_SHORTEST_WATCH * (1 + self._tempo.chance()))
+        cache = self.cache
+        stream = self._client.watch(cache.resource, cache.selection, self._version, seconds)
+        seen = False
+        async with contextlib.aclosing(stream) as events:
+            async for event in events:
+                self._take(event)
+                self._failures = 0
+                seen = True
+        return seen
+
+    def _take(self, event: WatchEvent) -> None:
+        obj = msgspec.json.decode(event.object, type=Object)
+        self._version = objects.version_of(obj)
+        version = number(self._version)
+        match event.type:
+            case "ADDED" | "MODIFIED":
+                self.cache.put(named(self.cache.resource, obj))
+            case "DELETED":
+                self.cache.remove(objects.key_of(obj), version)
+            case _:
+                pass
+        self.cache.progressed(version)
+
+    async def _pause(self, failures: int, wanted: float | None) -> None:
+        if failures > 0:
+            wait = limits.delay(_WAITS, min(failures, 10), self._tempo.chance())
+            await self._tempo.clock.sleep(max(wait, wanted or 0.0))
