@@ -1,0 +1,121 @@
+"""Make the children of an object be what we want, with no more requests than that takes.
+
+Reads from the cache, writes by server-side apply, and puts the answer into the cache, so that
+the next look does not act on what was there before.
+"""
+
+import dataclasses
+from collections.abc import Iterable
+
+import structlog
+
+from fairlead.adapters.kubernetes import compare, objects
+from fairlead.adapters.kubernetes.cache import Cache
+from fairlead.adapters.kubernetes.client import Client, Preconditions, named
+from fairlead.adapters.kubernetes.objects import Key, Object
+from fairlead.errors import Conflict, NotFound
+
+log = structlog.get_logger(__name__)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Applied:
+    """What `ensure` found or made; `fields` tells what was different, empty for nothing."""
+
+    object: Object
+    fields: tuple[str, ...] = ()
+
+    @property
+    def changed(self) -> bool:
+        return bool(self.fields)
+
+
+class Applier:
+    """Writes children through one client."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        # What the server made of a wish in a spelling of its own, by UID: digests of the two.
+        self._learned: dict[str, tuple[str, str]] = {}
+
+    async def ensure(
+        self, cache: Cache, wanted: Object, owner: Object | None = None, *, adopt: bool = False
+    ) -> Applied:
+        """The live object, after an apply where it is not yet as wanted."""
+        wish = prepared(named(cache.resource, wanted), owner)
+        live = cache.get(objects.key_of(wish))
+        if live is not None:
+            _check_owner(live, owner, adopt=adopt)
+        fields = ("",) if live is None else self._differences(wish, live)
+        if live is not None and (not fields or objects.is_deleting(live)):
+            # What is on its way out is left alone; its end brings us back here.
+            return Applied(live)
+        # Forced: these fields are ours, and a hand that changed them is corrected.
+        answer = await self._client.apply(cache.resource, wish, force=True)
+        cache.wrote(answer)
+        self._learn(wish, answer)
+        log.info("kubernetes.applied", resource=str(cache.resource), fields=fields[:5])
+        return Applied(answer, fields)
+
+    async def prune(self, cache: Cache, owner: Object, keep: Iterable[Key]) -> list[Key]:
+        """Delete the owner's children that are no longer wanted."""
+        kept = set(keep)
+        gone = []
+        for child in cache.owned_by(objects.uid_of(owner)):
+            key = objects.key_of(child)
+            if key not in kept and not objects.is_deleting(child):
+                await self.delete(cache, child)
+                gone.append(key)
+        return gone
+
+    async def delete(self, cache: Cache, obj: Object) -> None:
+        """End this very object: one of the same name that came after it is not touched."""
+        key, uid = objects.key_of(obj), objects.uid_of(obj)
+        self._learned.pop(uid, None)
+        try:
+            answer = await self._client.delete(cache.resource, key, Preconditions(uid=uid))
+        except NotFound:
+            cache.deleted(key, uid)
+        except Conflict:
+            log.info("kubernetes.delete.successor", resource=str(cache.resource), key=str(key))
+        else:
+            if answer.get("kind") == cache.resource.kind:
+                cache.wrote(answer)
+            else:
+                cache.deleted(key, uid)
+
+    def _differences(self, wish: Object, live: Object) -> tuple[str, ...]:
+        found = compare.differences(wish, live)
+        if not found:
+            return ()
+        seen = (compare.digest(wish), compare.digest(compare.projection(live, wish)))
+        return () if self._learned.get(objects.uid_of(live)) == seen else tuple(found)
+
+    def _learn(self, wish: Object, answer: Object) -> None:
+        """Where the answer still differs, the server spells the same thing its own way."""
+        if compare.differences(wish, answer):
+            made = compare.digest(compare.projection(answer, wish))
+            self._learned[objects.uid_of(answer)] = (compare.digest(wish), made)
+
+
+def prepared(wanted: Object, owner: Object | None) -> Object:
+    """The wish as it is applied: with its owner, and the digest of itself."""
+    meta = dict(objects.metadata(wanted))
+    if owner is not None:
+        meta["ownerReferences"] = [objects.owner_reference(owner)]
+    wish = {**wanted, "metadata": meta}
+    marked = {**(meta.get("annotations") or {}), compare.DIGEST: compare.digest(wish)}
+    return {**wish, "metadata": {**meta, "annotations": marked}}
+
+
+def _check_owner(live: Object, owner: Object | None, *, adopt: bool) -> None:
+    if owner is None:
+        return
+    uid, key = objects.owner_of(live), objects.key_of(live)
+    if uid == objects.uid_of(owner) or (adopt and not uid):
+        return
+    # A predecessor of the owner under the same name: its children go with it, then ours come.
+    raise Conflict(
+        f"belongs to somebody else, {live.get('kind')}: {key}",
+        hint="delete it, or choose another name; children of a deleted owner go by themselves",
+    )
