@@ -1,8 +1,10 @@
 """Clocks for tests: one that waits to be wound, one that jumps over every wait."""
 
 import asyncio
+import contextlib
 import heapq
 import itertools
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 
 from fairlead.adapters.kubernetes.clock import Clock
@@ -55,6 +57,24 @@ class RushingClock(HandClock):
         self.slept.append(seconds)
         self.seconds += seconds
         await asyncio.sleep(0)
+
+
+@contextlib.asynccontextmanager
+async def ticking(clock: HandClock, step: float = 0.25) -> AsyncIterator[None]:
+    """Winds the clock on its own, giving real sockets their moment between two steps."""
+
+    async def wind() -> None:
+        while True:
+            await asyncio.sleep(0.002)
+            await clock.advance(step)
+
+    task = asyncio.create_task(wind())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task
 
 
 async def settle() -> None:

@@ -41,10 +41,22 @@ class Bucket:
 
     def reserve(self, now: float) -> float:
         """Take a token and say how many seconds to wait before using it."""
+        self._fill(now)
+        self._tokens -= 1.0
+        return max(0.0, -self._tokens / self._rate)
+
+    def try_take(self, now: float) -> bool:
+        """Take a token if there is one; nobody waits for it."""
+        self._fill(now)
+        if self._tokens < 1.0:
+            return False
+        self._tokens -= 1.0
+        return True
+
+    def _fill(self, now: float) -> None:
         passed = max(0.0, now - self._seen)
         self._seen = max(self._seen, now)
-        self._tokens = min(self._burst, self._tokens + passed * self._rate) - 1.0
-        return max(0.0, -self._tokens / self._rate)
+        self._tokens = min(self._burst, self._tokens + passed * self._rate)
 
 
 class Holds:
