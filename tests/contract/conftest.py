@@ -29,7 +29,8 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
         ]
         home = await clients[0].create(NAMESPACES, namespace())
         await _serve_boats(clients[0])
-        yield Api(connection, clients[0], clients[1], home["metadata"]["name"])
+        name, real = home["metadata"]["name"], request.param == "real"
+        yield Api(connection, clients[0], clients[1], name, real)
         await clients[0].delete(NAMESPACES, Key("", home["metadata"]["name"]))
 
 

@@ -26,6 +26,7 @@ class Api:
     client: Client
     other: Client
     namespace: str
+    real: bool = False
 
     def key(self, name: str) -> Key:
         return Key(self.namespace, name)

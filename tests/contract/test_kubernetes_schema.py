@@ -1,0 +1,90 @@
+"""A generated definition at work: taken as structural, and doing its part of the checks."""
+
+from typing import Any
+
+import pytest
+
+from fairlead.adapters.kubernetes import schema
+from fairlead.adapters.kubernetes.objects import Key, Object
+from fairlead.errors import Rejected
+from tests.contract.kubernetes import Api, until
+from tests.fakes.kubernetes.ships import SHIPS
+
+SHIP = SHIPS.resource
+
+
+def is_served(definition: Object | None) -> bool:
+    conditions = ((definition or {}).get("status") or {}).get("conditions") or ()
+    return any(c["type"] == "Established" and c["status"] == "True" for c in conditions)
+
+
+@pytest.fixture
+async def ships(api: Api) -> Api:
+    key = Key("", "ships.tests.fairlead.dev")
+    await api.client.apply(schema.CRDS, schema.definition(SHIPS), force=True)
+    await until(api.client, schema.CRDS, key, is_served)
+    return api
+
+
+def ship(api: Api, name: str = "a", **spec: Any) -> Object:
+    return {
+        "apiVersion": "tests.fairlead.dev/v1alpha1",
+        "kind": "Ship",
+        "metadata": {"namespace": api.namespace, "name": name},
+        "spec": {"image": "shop:1", "steps": [{"share": 10}], **spec},
+    }
+
+
+async def test_the_definition_is_structural(ships: Api) -> None:
+    found = await ships.client.get(schema.CRDS, Key("", "ships.tests.fairlead.dev"))
+
+    conditions = {c["type"]: c["status"] for c in found["status"]["conditions"]}
+    assert conditions["Established"] == "True"
+    assert conditions.get("NonStructuralSchema", "False") == "False"
+
+
+async def test_defaults_are_filled_in_and_unknown_fields_dropped(ships: Api) -> None:
+    made = await ships.client.create(SHIP, ship(ships, unknown=1, port=80))
+
+    assert made["spec"] == {
+        "image": "shop:1",
+        "steps": [{"share": 10, "waitSeconds": 60}],
+        "mode": "Auto",
+        "sort": "slow",
+        "port": 80,
+        "labels": {},
+        "crew": [],
+        "paused": False,
+    }
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"steps": [{"share": 101}]}, r"spec\.steps\[0\]\.share"),
+        ({"mode": "Sideways"}, r"spec\.mode"),
+        ({"steps": None}, r"spec\.steps"),
+    ],
+)
+async def test_a_wrong_field_is_named(ships: Api, spec: Object, field: str) -> None:
+    with pytest.raises(Rejected, match=field):
+        await ships.client.create(SHIP, ship(ships, **spec))
+
+
+async def test_rules_refuse_with_their_field_and_words(ships: Api) -> None:
+    if not ships.real:
+        pytest.skip("the fake speaks no CEL")
+
+    with pytest.raises(Rejected, match=r"spec\.steps: .*no step over half"):
+        await ships.client.create(SHIP, ship(ships, steps=[{"share": 60}]))
+    with pytest.raises(Rejected, match="name too long"):
+        await ships.client.create(SHIP, ship(ships, name="a" * 41))
+
+
+async def test_status_goes_by_its_own_road(ships: Api) -> None:
+    await ships.client.create(SHIP, ship(ships))
+
+    told = await ships.client.patch_status(SHIP, ships.key("a"), {"phase": "Afloat"})
+
+    assert told["status"]["phase"] == "Afloat"
+    assert told["metadata"]["generation"] == 1
