@@ -104,6 +104,12 @@ SERVICES = Resource("", "v1", "services", "Service")
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
 EVENTS = Resource("events.k8s.io", "v1", "events", "Event")
 
+WEBHOOKS = Resource(
+    *("admissionregistration.k8s.io", "v1"),
+    *("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
+    namespaced=False,
+)
+
 BUILT_IN = (
     Served(NAMESPACES, status=True, defaults=_namespace),
     Served(CRDS, status=True, generation=True, unconditional=False),
@@ -111,6 +117,7 @@ BUILT_IN = (
     Served(SECRETS, defaults=_secret, fields=_NAMES | {"type"}),
     Served(LEASES, unconditional=False),
     Served(EVENTS),
+    Served(WEBHOOKS, generation=True, list_keys={**_META, "webhooks": ("name",)}),
     Served(
         SERVICES,
         status=True,

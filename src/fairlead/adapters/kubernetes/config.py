@@ -44,7 +44,7 @@ class Connection:
             context.check_hostname = False
             context.verify_mode = ssl.CERT_NONE
         if certificate is not None:
-            _load(context, certificate)
+            load_certificate(context, certificate)
         return context
 
 
@@ -88,6 +88,20 @@ def from_kubeconfig(
         namespace=str(chosen.value.get("namespace") or "default"),
         impersonate=_impersonation(user.value),
     )
+
+
+def load_certificate(context: ssl.SSLContext, certificate: Certificate) -> None:
+    # OpenSSL's Python face loads a key only from a file: a private one, gone right after.
+    with tempfile.TemporaryDirectory() as folder:
+        pem = Path(folder) / "identity.pem"
+        pem.touch(mode=0o600)
+        pem.write_bytes(certificate.chain + b"\n" + certificate.key)
+        try:
+            context.load_cert_chain(pem)
+        except (ssl.SSLError, ValueError) as error:
+            raise Rejected(
+                "the client certificate and its key do not fit", hint="renew both together"
+            ) from error
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -215,20 +229,6 @@ def _impersonation(user: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     for name, values in (user.get("as-user-extra") or {}).items():
         headers += [(f"Impersonate-Extra-{name}", str(value)) for value in values]
     return tuple(headers)
-
-
-def _load(context: ssl.SSLContext, certificate: Certificate) -> None:
-    # OpenSSL's Python face loads a key only from a file: a private one, gone right after.
-    with tempfile.TemporaryDirectory() as folder:
-        pem = Path(folder) / "identity.pem"
-        pem.touch(mode=0o600)
-        pem.write_bytes(certificate.chain + b"\n" + certificate.key)
-        try:
-            context.load_cert_chain(pem)
-        except (ssl.SSLError, ValueError) as error:
-            raise Rejected(
-                "the client certificate and its key do not fit", hint="renew both together"
-            ) from error
 
 
 def _decode(text: str, what: str) -> bytes:

@@ -1,0 +1,247 @@
+"""The webhook's own certificates: made here, shared by a Secret, renewed before they end.
+
+Every replica does the same in the same order: read the Secret (or make it), tell the webhook
+configurations whom to trust, then serve with it. The bundle holds the authority before, too,
+so a replica that is a minute behind is still trusted. An authority signs once; its key is
+never kept.
+"""
+
+import base64
+import dataclasses
+import ipaddress
+import ssl
+from collections.abc import Sequence
+from datetime import datetime, timedelta
+
+import structlog
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
+
+from fairlead.adapters.kubernetes import clock as clocks
+from fairlead.adapters.kubernetes import config, objects
+from fairlead.adapters.kubernetes.client import Client
+from fairlead.adapters.kubernetes.credentials import Certificate
+from fairlead.adapters.kubernetes.objects import Key, Object, Resource
+from fairlead.errors import Conflict, Corrupt, FairleadError, NotFound
+
+log = structlog.get_logger(__name__)
+
+SECRETS = Resource("", "v1", "secrets", "Secret")
+_LIFETIME = timedelta(days=90)
+# Clocks differ: a certificate is valid a little before it was made.
+_SKEW = timedelta(hours=1)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Pair:
+    """A serving certificate with its key, and the authority that vouches for it."""
+
+    authority: bytes
+    certificate: Certificate
+    ends: datetime
+
+    def is_due(self, now: datetime) -> bool:
+        """True in the last third of its life: time enough to fail for weeks."""
+        return now >= self.ends - _LIFETIME / 3
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Station:
+    """Where the webhook is: its Secret, its host names, and the objects that point at it."""
+
+    secret: Key
+    hosts: tuple[str, ...]
+    configurations: tuple[tuple[Resource, str], ...] = ()
+
+
+class Certificates:
+    """Keeps the TLS settings of the webhook server good."""
+
+    def __init__(self, client: Client, station: Station, clock: clocks.Clock | None = None) -> None:
+        self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+        self._client = client
+        self._station = station
+        self._clock = clock or clocks.Clock()
+        self._served: Certificate | None = None
+
+    async def run(self, every: float = 60.0) -> None:
+        """Look after them until cancelled; a failure is tried again at the next look."""
+        while True:
+            await self._clock.sleep(every)
+            try:
+                await self.ensure()
+            except FairleadError as error:
+                log.warning("kubernetes.certificates.failed", error=str(error))
+
+    async def ensure(self) -> None:
+        """Good certificates in the Secret, trusted by the API server, served by us."""
+        pair = await self._current()
+        await self._inject(pair.authority)
+        if pair.certificate != self._served:
+            # On a context in use this holds for new connections; the old ones end in peace.
+            config.load_certificate(self.context, pair.certificate)
+            self._served = pair.certificate
+            log.info("kubernetes.certificates.served", ends=pair.ends.isoformat())
+
+    async def _current(self) -> Pair:
+        try:
+            secret = await self._client.get(SECRETS, self._station.secret)
+        except NotFound:
+            return await self._store(None, None)
+        pair = _read(secret)
+        if pair is not None and not pair.is_due(self._clock.now()):
+            return pair
+        return await self._store(secret, pair)
+
+    async def _store(self, secret: Object | None, old: Pair | None) -> Pair:
+        new = make(self._station.hosts, self._clock.now())
+        if old is not None:
+            # The newest first; of older ones only the last, or the bundle would grow for good.
+            kept = new.authority + _first(old.authority)
+            new = dataclasses.replace(new, authority=kept)
+        try:
+            await self._write(secret, new)
+        except Conflict:
+            # Another replica was faster: its pair is the one that all shall serve.
+            stored = _read(await self._client.get(SECRETS, self._station.secret))
+            if stored is None:
+                raise
+            return stored
+        return new
+
+    async def _write(self, secret: Object | None, pair: Pair) -> None:
+        data = {
+            "ca.crt": pair.authority,
+            "tls.crt": pair.certificate.chain,
+            "tls.key": pair.certificate.key,
+        }
+        coded = {name: base64.b64encode(value).decode() for name, value in data.items()}
+        if secret is not None:
+            await self._client.replace(SECRETS, {**secret, "data": coded})
+            return
+        key = self._station.secret
+        body: Object = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls"}
+        body["metadata"] = {"namespace": key.namespace, "name": key.name}
+        await self._client.create(SECRETS, {**body, "data": coded})
+
+    async def _inject(self, authority: bytes) -> None:
+        wanted = base64.b64encode(authority).decode()
+        for resource, name in self._station.configurations:
+            found = await self._client.get(resource, Key("", name))
+            change = [
+                operation
+                for index, hook in enumerate(found.get("webhooks") or ())
+                if (hook.get("clientConfig") or {}).get("caBundle") != wanted
+                for operation in _trusting(index, hook["name"], wanted)
+            ]
+            if change:
+                await self._client.patch(resource, objects.key_of(found), change, kind="json")
+                log.info("kubernetes.certificates.trusted", configuration=name)
+
+
+def make(hosts: Sequence[str], now: datetime) -> Pair:
+    """A new authority, and a serving certificate by it for these names and addresses."""
+    authority_key = ec.generate_private_key(ec.SECP256R1())
+    authority_name = _name("fairlead webhook authority")
+    ends = now + _LIFETIME
+    authority = (
+        _builder(authority_name, authority_name, authority_key.public_key(), (now - _SKEW, ends))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
+        .add_extension(_signing(), critical=True)
+        .add_extension(_subject(authority_key), critical=False)
+        .sign(authority_key, hashes.SHA256())
+    )
+    key = ec.generate_private_key(ec.SECP256R1())
+    usage = x509.ExtendedKeyUsage([ExtendedKeyUsageOID.SERVER_AUTH])
+    served = (
+        _builder(_name(hosts[0][:64]), authority_name, key.public_key(), (now - _SKEW, ends))
+        .add_extension(x509.SubjectAlternativeName(list(map(_host, hosts))), critical=False)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .add_extension(usage, critical=False)
+        .add_extension(_subject(key), critical=False)
+        .add_extension(
+            x509.AuthorityKeyIdentifier.from_issuer_public_key(authority_key.public_key()),
+            critical=False,
+        )
+        .sign(authority_key, hashes.SHA256())
+    )
+    pem = serialization.Encoding.PEM
+    private = key.private_bytes(
+        pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+    )
+    chain = Certificate(served.public_bytes(pem), private)
+    return Pair(authority.public_bytes(pem), chain, ends)
+
+
+def _read(secret: Object) -> Pair | None:
+    """The pair in a Secret; None where the Secret holds none (a person may have made it)."""
+    data = secret.get("data") or {}
+    if not {"ca.crt", "tls.crt", "tls.key"} <= data.keys():
+        return None
+    authority, chain, key = (base64.b64decode(data[n]) for n in ("ca.crt", "tls.crt", "tls.key"))
+    try:
+        ends = x509.load_pem_x509_certificate(chain).not_valid_after_utc
+    except ValueError:
+        raise Corrupt(
+            f"no certificate in the Secret: {objects.key_of(secret)}",
+            hint="delete the Secret; a new one is made",
+        ) from None
+    return Pair(authority, Certificate(chain, key), ends)
+
+
+def _builder(
+    subject: x509.Name,
+    issuer: x509.Name,
+    key: ec.EllipticCurvePublicKey,
+    valid: tuple[datetime, datetime],
+) -> x509.CertificateBuilder:
+    return (
+        x509.CertificateBuilder()
+        .subject_name(subject)
+        .issuer_name(issuer)
+        .public_key(key)
+        .serial_number(x509.random_serial_number())
+        .not_valid_before(valid[0])
+        .not_valid_after(valid[1])
+    )
+
+
+def _signing() -> x509.KeyUsage:
+    named = dict.fromkeys(
+        (
+            *("digital_signature", "content_commitment", "key_encipherment", "data_encipherment"),
+            *("key_agreement", "crl_sign", "encipher_only", "decipher_only"),
+        ),
+        False,
+    )
+    return x509.KeyUsage(key_cert_sign=True, **named)
+
+
+def _subject(key: ec.EllipticCurvePrivateKey) -> x509.SubjectKeyIdentifier:
+    return x509.SubjectKeyIdentifier.from_public_key(key.public_key())
+
+
+def _name(text: str) -> x509.Name:
+    return x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, text)])
+
+
+def _host(text: str) -> x509.GeneralName:
+    try:
+        return x509.IPAddress(ipaddress.ip_address(text))
+    except ValueError:
+        return x509.DNSName(text)
+
+
+def _first(bundle: bytes) -> bytes:
+    end = b"-----END CERTIFICATE-----\n"
+    return bundle.partition(end)[0] + end
+
+
+def _trusting(index: int, name: str, bundle: str) -> list[Object]:
+    # The test holds the place: a person may have changed the order meanwhile.
+    return [
+        {"op": "test", "path": f"/webhooks/{index}/name", "value": name},
+        {"op": "add", "path": f"/webhooks/{index}/clientConfig/caBundle", "value": bundle},
+    ]
