@@ -5,6 +5,7 @@ when it is idempotent, or when the server cannot have acted on it (429, or no co
 """
 
 import dataclasses
+import io
 import random
 import socket
 import ssl
@@ -163,7 +164,7 @@ class Transport:
             call.method,
             self._connection.server + call.path,
             params=call.query,
-            data=call.body,
+            data=_payload(call.body),
             headers=headers,
             timeout=limit,
             ssl=self._context(identity.certificate),
@@ -196,6 +197,11 @@ class Transport:
         if self._trust is None or self._trust[0] != certificate:
             self._trust = (certificate, self._connection.trust(certificate))
         return self._trust[1]
+
+
+def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
+    # aiohttp writes bytes in one go, and warns of large ones: a stream lets others have a turn.
+    return io.BytesIO(body) if body is not None and len(body) > _CHUNK_LIMIT // 2 else body
 
 
 def _may_repeat(call: Call, error: FairleadError) -> bool:

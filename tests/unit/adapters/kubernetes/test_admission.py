@@ -2,6 +2,7 @@
 
 import base64
 import contextlib
+import io
 import json
 import ssl
 from collections.abc import AsyncIterator
@@ -145,7 +146,7 @@ async def calling(replica: Certificates, trust: bytes) -> AsyncIterator[Any]:
 
         async def post(path: str, body: bytes) -> tuple[int, bytes]:
             url = f"https://127.0.0.1:{port}{path}"
-            async with session.post(url, data=body, ssl=context) as response:
+            async with session.post(url, data=io.BytesIO(body), ssl=context) as response:
                 return response.status, await response.read()
 
         yield post

@@ -284,6 +284,15 @@ async def test_a_megabyte_in_one_watch_line_arrives(world: World) -> None:
     pytest.fail("the big object did not come")
 
 
+async def test_a_large_object_is_sent_and_read(world: World) -> None:
+    big = config_map("default", "a", blob="x" * 1_400_000)
+
+    await world.client.create(CONFIG_MAPS, big)
+
+    found = await world.client.get(CONFIG_MAPS, A)
+    assert len(found["data"]["blob"]) == 1_400_000
+
+
 @pytest.mark.parametrize("name", ["..", "a/b", "%2e", ""])
 async def test_a_name_cannot_climb_to_another_path(world: World, name: str) -> None:
     with pytest.raises(Rejected, match="not a name"):
