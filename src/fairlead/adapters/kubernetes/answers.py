@@ -102,7 +102,7 @@ def error_for(said: StatusError, what: str, retry_after: float | None = None) ->
             error = Expired(
                 f"history no longer kept: {what}", hint="list again and watch from there"
             )
-        case code if code == HTTPStatus.TOO_MANY_REQUESTS or code >= 500:  # noqa: PLR2004 HTTP
+        case code if code == HTTPStatus.TOO_MANY_REQUESTS or code >= 500:  # noqa: PLR2004  where server errors begin
             wait = retry_after if retry_after is not None else said.wait
             message = f"the API server cannot take this now, {code} {said.reason}: {what}"
             error = Busy(message, hint="the same call may pass later", retry_after=wait)

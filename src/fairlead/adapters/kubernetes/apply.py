@@ -31,10 +31,11 @@ class Applied:
 
 
 class Applier:
-    """Writes children through one client."""
+    """Writes the children of the objects in `owners` through one client."""
 
-    def __init__(self, client: Client) -> None:
+    def __init__(self, client: Client, owners: Cache | None = None) -> None:
         self._client = client
+        self._owners = owners
         # What the server made of a wish in a spelling of its own, by UID: digests of the two.
         self._learned: dict[str, tuple[str, str]] = {}
 
@@ -50,6 +51,8 @@ class Applier:
         if live is not None and (not fields or objects.is_deleting(live)):
             # What is on its way out is left alone; its end brings us back here.
             return Applied(live)
+        if live is None and owner is not None:
+            await self._check_living(cache, owner)
         # Forced: these fields are ours, and a hand that changed them is corrected.
         answer = await self._client.apply(cache.resource, wish, force=True)
         cache.wrote(answer)
@@ -83,6 +86,25 @@ class Applier:
                 cache.wrote(answer)
             else:
                 cache.deleted(key, uid)
+
+    async def _check_living(self, cache: Cache, owner: Object) -> None:
+        """Before a child is made again: did it go because its owner went?
+
+        Owner and children are told by different watches. Where the end of a child arrives
+        before the end of its owner, the cache still shows the owner, and we would make a
+        child for nobody. Only then the owner is asked for by a request.
+        """
+        uid, key = objects.uid_of(owner), objects.key_of(owner)
+        if self._owners is None or not cache.has_lost_a_child(uid):
+            return
+        try:
+            found = await self._client.get(self._owners.resource, key)
+        except NotFound:
+            self._owners.deleted(key, uid)
+            raise
+        self._owners.wrote(found)
+        if objects.uid_of(found) != uid or objects.is_deleting(found):
+            raise Conflict(f"the owner has changed meanwhile: {key}", hint="look at it again")
 
     def _differences(self, wish: Object, live: Object) -> tuple[str, ...]:
         found = compare.differences(wish, live)

@@ -10,7 +10,7 @@ Kubernetes promises since 1.35 and all API servers kept before.
 """
 
 import sys
-from collections import defaultdict
+from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
@@ -20,6 +20,7 @@ from fairlead.adapters.kubernetes import objects
 from fairlead.adapters.kubernetes.objects import EVERYTHING, Key, Object, Resource, Selection
 
 Handler = Callable[[Key], None]
+_REMEMBERED = 10_000
 
 
 class Owner(NamedTuple):
@@ -49,6 +50,7 @@ class Cache:
         self._handlers: list[Handler] = []
         self._owner_handlers: list[tuple[str, Handler]] = []
         self._written: dict[Key, int] = {}
+        self._bereaved: OrderedDict[str, None] = OrderedDict()
         self._progress = 0
 
     def __len__(self) -> int:
@@ -74,6 +76,10 @@ class Cache:
     def owned_by(self, uid: str) -> list[Object]:
         """The children of a controller, in the order of their keys."""
         return [self._decode(self._entries[key]) for key in sorted(self._by_owner.get(uid, ()))]
+
+    def has_lost_a_child(self, uid: str) -> bool:
+        """True where a child of this owner went away, perhaps because the owner itself did."""
+        return uid in self._bereaved
 
     def version(self, key: Key) -> int:
         """The version of the object that is held, 0 for none."""
@@ -141,6 +147,10 @@ class Cache:
         if not self._by_namespace[key.namespace]:
             del self._by_namespace[key.namespace]
         self._index(key, before, None, gone=True)
+        if before.owner is not None:
+            self._bereaved[before.owner.uid] = None
+            if len(self._bereaved) > _REMEMBERED:
+                self._bereaved.popitem(last=False)
         self._tell(key, before.owner, None)
         return True
 

@@ -135,10 +135,13 @@ class Queue:
         self._clock = clock or Clock()
         self._chance = chance
         self._wake = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
         self._closing = False
         self.backlog = Backlog(self._pace)
 
     def add(self, key: Key) -> None:
+        self._idle.clear()
         self.backlog.add(key)
         self._wake.set()
 
@@ -151,6 +154,10 @@ class Queue:
         self._closing = True
         self._wake.set()
 
+    async def idle(self) -> None:
+        """Until nothing waits and nobody works; keys whose time is yet to come do not count."""
+        await self._idle.wait()
+
     async def run(self, work: Work) -> None:
         """Work until closed or cancelled."""
         async with asyncio.TaskGroup() as tasks:
@@ -161,6 +168,7 @@ class Queue:
                     key = self.backlog.take(self._clock.monotonic())
                     if key is None:
                         break
+                    self._idle.clear()
                     tasks.create_task(self._look(key, work))
                 await self._until_woken()
 
@@ -194,6 +202,8 @@ class Queue:
                 self.add_after(key, again)
         finally:
             self.backlog.done(key)
+            if not len(self.backlog) and not self.backlog.working:
+                self._idle.set()
             self._wake.set()
 
     def _failed(self, key: Key, error: str, at_least: float) -> None:

@@ -33,12 +33,27 @@ _CHUNK_LIMIT = 2**20
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
+class Answered:
+    """One request that the server answered, for those who count."""
+
+    verb: str
+    resource: Resource
+    code: int
+    seconds: float
+
+
+def _uncounted(_: Answered) -> None:
+    pass
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
 class Tempo:
-    """Time, chance and bounds, as one client has them."""
+    """Time, chance and bounds, as one client has them; and who counts its requests."""
 
     limits: Limits = dataclasses.field(default_factory=Limits)
     clock: Clock = dataclasses.field(default_factory=Clock)
     chance: Callable[[], float] = random.random
+    count: Callable[[Answered], None] = _uncounted
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -160,6 +175,7 @@ class Transport:
         headers = [*identity.headers().items(), *self._connection.impersonate]
         if call.body is not None:
             headers.append(("Content-Type", call.content_type))
+        asked = self.tempo.clock.monotonic()
         response = await self._session.request(
             call.method,
             self._connection.server + call.path,
@@ -173,6 +189,8 @@ class Transport:
             # A redirect would carry our token to wherever it points.
             allow_redirects=False,
         )
+        took = self.tempo.clock.monotonic() - asked
+        self.tempo.count(Answered(call.verb, call.resource, response.status, took))
         self._holds.learn(call.flow, response.headers.get(_LEVEL_HEADER, ""))
         if response.status >= HTTPStatus.MULTIPLE_CHOICES:
             raise await self._failure(call, response)

@@ -76,7 +76,7 @@ class Promises(RuleBasedStateMachine):
 
     @precondition(lambda self: self.working)
     @rule(data=st.data(), fails=st.booleans())
-    def end(self, data: st.DataObject, fails: bool) -> None:  # noqa: FBT001 a drawn value
+    def end(self, data: st.DataObject, fails: bool) -> None:  # noqa: FBT001  a drawn value
         key = data.draw(st.sampled_from(sorted(self.working)))
         if fails:
             wait = self.backlog.failed(key, self.now, chance=1.0)
@@ -316,6 +316,21 @@ async def test_closing_lets_running_work_end() -> None:
 
     assert ended.is_set()
     assert rig.queue.backlog.working == 0
+
+
+async def test_idle_is_when_nothing_waits_and_nobody_works() -> None:
+    async with running(workers=1) as rig:
+        await rig.queue.idle()
+        rig.queue.add(A)
+        rig.queue.add(B)
+        waiting = asyncio.create_task(rig.queue.idle())
+        await settle()
+        busy = waiting.done()
+        rig.gate.set()
+        await waiting
+
+    assert not busy
+    assert rig.started == [A, B]
 
 
 @pytest.mark.parametrize("earlier", [5, 20])

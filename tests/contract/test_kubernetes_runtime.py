@@ -1,0 +1,124 @@
+"""The parts together: a sample controller converges, and then is silent."""
+
+import asyncio
+
+from fairlead.adapters.kubernetes.objects import Key, uid_of
+from tests.contract.kubernetes import Api, gone
+from tests.contract.kubernetes_samples import BOATS, CONFIG_MAPS, boat
+from tests.contract.shipyard import Shipyard, working
+
+
+async def launch(api: Api, *names: str) -> None:
+    for name in names:
+        await api.other.create(BOATS, boat(api.namespace, name))
+
+
+async def heard(yard: Shipyard, key: Key) -> asyncio.Event:
+    """Set when the part of this key changes in the cache."""
+    event = asyncio.Event()
+    yard.parts.on_change(lambda changed: event.set() if changed == key else None)
+    return event
+
+
+async def test_an_object_gets_its_children_and_status_in_four_writes(api: Api) -> None:
+    await launch(api, "a", "b", "c", "d", "e")
+
+    async with working(api.connection, api.namespace) as yard:
+        await yard.until_done()
+
+    assert yard.requests["patch"] == 20
+    assert yard.writes == 20
+    assert yard.requests["get"] == 0
+
+
+async def test_a_second_look_and_a_restart_write_nothing(api: Api) -> None:
+    await launch(api, "a", "b")
+    async with working(api.connection, api.namespace) as yard:
+        await yard.until_done()
+        before = yard.writes
+        await yard.look_at_all()
+        after = yard.writes
+
+    async with working(api.connection, api.namespace) as restarted:
+        await restarted.until_done()
+        await restarted.look_at_all()
+
+    assert after == before
+    assert restarted.writes == 0
+
+
+async def test_an_edit_of_the_object_reaches_the_children(api: Api) -> None:
+    await launch(api, "a")
+    async with working(api.connection, api.namespace) as yard:
+        await yard.until_done()
+        key = api.key("a")
+        await api.other.patch(BOATS, key, {"spec": {"length": 30, "sails": 1}})
+        event = await heard(yard, api.key("a-mast"))
+        await event.wait()
+        await yard.until_done()
+
+    parts = [obj async for obj in api.client.each(CONFIG_MAPS, yard.parts.selection)]
+    built = {p["metadata"]["name"]: p["data"] for p in parts if "length" in (p.get("data") or {})}
+    assert built == {"a-deck": {"length": "30"}, "a-hull": {"length": "30"}}
+
+
+async def test_a_hand_edit_of_a_child_is_taken_back(api: Api) -> None:
+    await launch(api, "a")
+    async with working(api.connection, api.namespace) as yard:
+        await yard.until_done()
+        before = yard.writes
+        event = await heard(yard, api.key("a-deck"))
+        await api.other.patch(CONFIG_MAPS, api.key("a-deck"), {"data": {"length": "99"}})
+        await event.wait()
+        await yard.until_done()
+        written = yard.writes - before
+
+    deck = await api.client.get(CONFIG_MAPS, api.key("a-deck"))
+    assert deck["data"]["length"] == "12"
+    assert written == 1
+
+
+async def test_a_deleted_child_comes_back(api: Api) -> None:
+    await launch(api, "a")
+    async with working(api.connection, api.namespace) as yard:
+        await yard.until_done()
+        first = await api.client.get(CONFIG_MAPS, api.key("a-deck"))
+        event = await heard(yard, api.key("a-deck"))
+        await api.other.delete(CONFIG_MAPS, api.key("a-deck"))
+        await event.wait()
+        await yard.until_done()
+
+    second = await api.client.get(CONFIG_MAPS, api.key("a-deck"))
+    assert uid_of(second) != uid_of(first)
+
+
+async def test_nothing_is_written_after_the_object_is_deleted(api: Api) -> None:
+    await launch(api, "a", "b")
+    async with working(api.connection, api.namespace) as yard:
+        await yard.until_done()
+        before = yard.writes
+        await api.other.delete(BOATS, api.key("a"))
+        for name in ("a-deck", "a-hull", "a-mast"):
+            await gone(api, CONFIG_MAPS, name)
+        await yard.until_done()
+        await yard.look_at_all()
+        after = yard.writes
+
+    assert after == before
+
+
+async def test_an_object_made_again_under_its_name_gets_children_of_its_own(api: Api) -> None:
+    await launch(api, "a")
+    async with working(api.connection, api.namespace) as yard:
+        await yard.until_done()
+        first = await api.client.get(BOATS, api.key("a"))
+        await api.other.delete(BOATS, api.key("a"))
+        await launch(api, "a")
+        second = await api.client.get(BOATS, api.key("a"))
+        async with asyncio.timeout(30):
+            while len(yard.parts.owned_by(uid_of(second))) < 3:
+                event = await heard(yard, api.key("a-mast"))
+                await event.wait()
+        await yard.until_done()
+
+    assert uid_of(first) != uid_of(second)

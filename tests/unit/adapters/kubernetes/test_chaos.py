@@ -1,0 +1,130 @@
+"""The sample controller among faults: whatever the server answers, it converges, nothing leaks."""
+
+import asyncio
+import contextlib
+import random
+
+import pytest
+
+from fairlead.adapters.kubernetes import credentials
+from fairlead.adapters.kubernetes.client import Client
+from fairlead.adapters.kubernetes.config import Connection
+from fairlead.adapters.kubernetes.objects import Key, key_of, uid_of, version_of
+from fairlead.errors import FairleadError
+from tests.contract.kubernetes_samples import (
+    BOATS,
+    CONFIG_MAPS,
+    CRDS,
+    boat,
+    boat_definition,
+)
+from tests.contract.shipyard import Shipyard, working
+from tests.fakes.kubernetes.hand_clock import settle
+from tests.fakes.kubernetes.server import Fault, Server
+
+NAMES = [f"boat-{number}" for number in range(8)]
+
+
+class Storm:
+    """Random faults and random hands, from one seed."""
+
+    def __init__(self, server: Server, hand: Client, seed: int) -> None:
+        self.server = server
+        self.hand = hand
+        self.dice = random.Random(seed)
+
+    async def blow(self) -> None:
+        match self.dice.randrange(8):
+            case 0:
+                self.server.cut_watches()
+            case 1:
+                self.server.store.compact()
+                self.server.cut_watches()
+            case 2:
+                code = self.dice.choice([409, 429, 500, 502, 503, 504])
+                headers = {"Retry-After": "0"} if code == 429 else {}
+                reason = "Conflict" if code == 409 else "Injected"
+                times = self.dice.randrange(1, 6)
+                self.server.faults.append(Fault(code, times, headers, reason))
+            case 3:
+                self.server.expire_pages()
+            case _:
+                await self._meddle()
+        await settle()
+
+    async def _meddle(self) -> None:
+        name = self.dice.choice(NAMES)
+        key = Key("default", name)
+        part = Key("default", f"{name}-{self.dice.choice(['deck', 'hull', 'mast'])}")
+        with contextlib.suppress(FairleadError):
+            match self.dice.randrange(5):
+                case 0:
+                    await self.hand.create(BOATS, boat("default", name))
+                case 1:
+                    await self.hand.delete(BOATS, key)
+                case 2:
+                    spec = {"length": self.dice.randrange(1, 400), "sails": self.dice.randrange(3)}
+                    await self.hand.patch(BOATS, key, {"spec": spec})
+                case 3:
+                    await self.hand.patch(CONFIG_MAPS, part, {"data": {"length": "x"}})
+                case 4:
+                    await self.hand.delete(CONFIG_MAPS, part)
+
+
+async def calm(yard: Shipyard, server: Server) -> None:
+    """Until the server itself holds exactly what the boats ask for."""
+    changed = asyncio.Event()
+    server.store.listeners.append(lambda _: changed.set())
+    async with asyncio.timeout(20):
+        while not (is_true(yard, server) and yard.is_done()):
+            changed.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await changed.wait()
+
+
+def is_true(yard: Shipyard, server: Server) -> bool:
+    boats = list(server.store.all(server.store.served[str(BOATS)]))
+    parts = list(server.store.all(server.store.served[str(CONFIG_MAPS)]))
+    wanted = {
+        f"{one['metadata']['name']}-{name}"
+        for one in boats
+        for name in ("deck", "hull", "mast")[: one["spec"]["sails"] + 1]
+    }
+    if {part["metadata"]["name"] for part in parts} != wanted:
+        return False
+    # And the caches hold the same, to the version.
+    return all(
+        {(key, cache.version(key)) for key in cache.known()}
+        == {(key_of(obj), int(version_of(obj))) for obj in held}
+        for cache, held in ((yard.boats, boats), (yard.parts, parts))
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+async def test_it_converges_after_any_storm(seed: int) -> None:
+    async with Server().running() as server:
+        connection = Connection(server.url, credentials.Fixed())
+        async with Client(connection, manager="hand") as hand:
+            await hand.create(CRDS, boat_definition())
+            for name in NAMES[:5]:
+                await hand.create(BOATS, boat("default", name))
+            storm = Storm(server, hand, seed)
+
+            async with working(connection, "default", seed) as yard:
+                for _ in range(60):
+                    await storm.blow()
+                server.faults.clear()
+                await calm(yard, server)
+                writes = yard.writes
+                await yard.look_at_all()
+
+                assert yard.writes == writes
+                owners = {uid_of(one) for one in yard.boats.all()}
+                assert all(
+                    part["metadata"]["ownerReferences"][0]["uid"] in owners
+                    for part in yard.parts.all()
+                )
+        assert yard.queue.backlog.working == 0
+        await settle()
+    assert server.watching == 0
