@@ -1,6 +1,6 @@
 """The cluster of this run and what a test asks of it.
 
-cluster        the control plane, shared by all tests of the run
+cluster        the control plane, shared by all tests of the run (in plugin.py)
 admin          a client that may do everything
 space          a namespace of the test's own, deleted after it
 connect        more clients: for an account's token, or through a proxy
@@ -11,35 +11,19 @@ proxy          a place between client and API server where faults are injected
 
 import asyncio
 import contextlib
-import os
 import ssl
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
 from tests.cluster import client, crds, plugin
 from tests.cluster import space as spaces
 from tests.cluster.proxy import Proxy
-from tools.cluster import control_plane, parts
+from tools.cluster import control_plane
 
 Connect = Callable[..., Awaitable[client.Client]]
 Outage = Callable[..., contextlib.AbstractAsyncContextManager[None]]
 InstallCrds = Callable[[crds.Project], Awaitable[tuple[str, ...]]]
-
-
-@pytest.fixture(scope="session")
-def cluster(
-    tmp_path_factory: pytest.TempPathFactory,
-) -> Iterator[control_plane.ControlPlane]:
-    _assert_alone(tmp_path_factory)
-    found = parts.find()
-    plugin.need(found, *plugin.LEAST)
-    plane = control_plane.ControlPlane(found, tmp_path_factory.mktemp("cluster"))
-    try:
-        plane.start()
-        yield plane
-    finally:
-        plane.stop()
 
 
 @pytest.fixture(scope="session")
@@ -118,14 +102,3 @@ def install_crds(cluster: control_plane.ControlPlane, admin: client.Client) -> I
 async def proxy(cluster: control_plane.ControlPlane, trust: ssl.SSLContext) -> AsyncIterator[Proxy]:
     async with Proxy(cluster.url, trust).running() as running:
         yield running
-
-
-def _assert_alone(factory: pytest.TempPathFactory) -> None:
-    """Groups of tests have been dropped in silence before: then each worker starts a cluster."""
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        return
-    try:
-        # The workers' own folders lie in one folder of the run.
-        (factory.getbasetemp().parent / "cluster-of-this-run").touch(exist_ok=False)
-    except FileExistsError:
-        pytest.fail("a second worker starts a cluster\nhint: run with --dist loadgroup")

@@ -6,10 +6,11 @@ they are left out and one line at the end says how to get them, unless FAIRLEAD_
 """
 
 import os
+from collections.abc import Iterator
 
 import pytest
 
-from tools.cluster import parts
+from tools.cluster import control_plane, parts
 
 # What every machine with envtest has, and enough for the tests that need no controllers.
 LEAST = frozenset({"etcd", "kube-apiserver"})
@@ -22,6 +23,22 @@ def need(found: parts.Parts, *names: str) -> None:
     if lacking:
         told = f"not built: {', '.join(lacking)}; {parts.HOW}"
         pytest.fail(told, pytrace=False) if _required() else pytest.skip(told)
+
+
+@pytest.fixture(scope="session")
+def cluster(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Iterator[control_plane.ControlPlane]:
+    """Here, not in the conftest beside it: contract suites elsewhere run on the same one."""
+    _assert_alone(tmp_path_factory)
+    found = parts.find()
+    need(found, *LEAST)
+    plane = control_plane.ControlPlane(found, tmp_path_factory.mktemp("cluster"))
+    try:
+        plane.start()
+        yield plane
+    finally:
+        plane.stop()
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -64,3 +81,14 @@ def _leave_out(config: pytest.Config, count: int) -> None:
     config.stash[_LEFT_OUT] = count
     if hasattr(config, "workeroutput"):
         config.workeroutput["left_out"] = count
+
+
+def _assert_alone(factory: pytest.TempPathFactory) -> None:
+    """Groups of tests have been dropped in silence before: then each worker starts a cluster."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        return
+    try:
+        # The workers' own folders lie in one folder of the run.
+        (factory.getbasetemp().parent / "cluster-of-this-run").touch(exist_ok=False)
+    except FileExistsError:
+        pytest.fail("a second worker starts a cluster\nhint: run with --dist loadgroup")

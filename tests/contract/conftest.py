@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -10,9 +9,11 @@ from fairlead.adapters.kubernetes import answers, credentials
 from fairlead.adapters.kubernetes.client import Client
 from fairlead.adapters.kubernetes.config import Connection
 from fairlead.adapters.kubernetes.objects import Key, Object
+from tests.cluster import plugin
 from tests.contract.kubernetes import QUICK, Api, until
 from tests.contract.kubernetes_samples import CRDS, NAMESPACES, boat_definition, namespace
 from tests.fakes.kubernetes.server import Server
+from tools.cluster.control_plane import ControlPlane
 
 
 @pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.cluster)])
@@ -22,7 +23,7 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
             server = await stack.enter_async_context(Server().running())
             connection = Connection(server.url, credentials.Fixed())
         else:
-            connection = _real(request)
+            connection = _real(request.getfixturevalue("cluster"))
         clients = [
             await stack.enter_async_context(Client(connection, manager=manager, tempo=QUICK))
             for manager in ("fairlead", "somebody")
@@ -34,14 +35,17 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
         await clients[0].delete(NAMESPACES, Key("", home["metadata"]["name"]))
 
 
-def _real(request: pytest.FixtureRequest) -> Connection:
-    try:
-        cluster: Any = request.getfixturevalue("cluster")
-    except pytest.FixtureLookupError:
-        pytest.skip("no real API server here: make test-cluster builds one")
+def _real(cluster: ControlPlane) -> Connection:
     identity = credentials.Identity(token=cluster.admin_token)
     ca = cluster.certificate_authority.read_bytes()
     return Connection(cluster.url, credentials.Fixed(identity), ca=ca)
+
+
+@pytest.fixture
+def controllers(request: pytest.FixtureRequest, api: Api) -> None:
+    """For tests of what controllers do: an API server alone has no garbage collector."""
+    if api.real:
+        plugin.need(request.getfixturevalue("cluster").parts, "kube-controller-manager")
 
 
 async def _serve_boats(client: Client) -> None:

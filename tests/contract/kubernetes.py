@@ -58,10 +58,12 @@ async def names(api: Api, resource: Resource, **selection: str) -> list[str]:
     return [obj["metadata"]["name"] async for obj in api.client.each(resource, chosen)]
 
 
-async def collect(api: Api, chosen: Selection, since: str, enough: int) -> list[tuple[str, str]]:
+async def collect(
+    api: Api, chosen: Selection, since: str, enough: int, resource: Resource = CONFIG_MAPS
+) -> list[tuple[str, str]]:
     """The first events of a watch, as (type, name), bookmarks aside."""
     seen: list[tuple[str, str]] = []
-    stream = api.client.watch(CONFIG_MAPS, chosen, since, 20)
+    stream = api.client.watch(resource, chosen, since, 20)
     async with asyncio.timeout(PATIENCE), contextlib.aclosing(stream) as events:
         async for event in events:
             if event.type != "BOOKMARK":

@@ -2,6 +2,8 @@
 
 import asyncio
 
+import pytest
+
 from fairlead.adapters.kubernetes.objects import Key, uid_of
 from tests.contract.kubernetes import Api, gone
 from tests.contract.kubernetes_samples import BOATS, CONFIG_MAPS, boat
@@ -92,6 +94,7 @@ async def test_a_deleted_child_comes_back(api: Api) -> None:
     assert uid_of(second) != uid_of(first)
 
 
+@pytest.mark.usefixtures("controllers")
 async def test_nothing_is_written_after_the_object_is_deleted(api: Api) -> None:
     await launch(api, "a", "b")
     async with working(api.connection, api.namespace) as yard:
@@ -107,6 +110,7 @@ async def test_nothing_is_written_after_the_object_is_deleted(api: Api) -> None:
     assert after == before
 
 
+@pytest.mark.usefixtures("controllers")
 async def test_an_object_made_again_under_its_name_gets_children_of_its_own(api: Api) -> None:
     await launch(api, "a")
     async with working(api.connection, api.namespace) as yard:
