@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.adapters.kubernetes import objects, status
+from fairlead.adapters.kubernetes import compare, objects, status
 from fairlead.adapters.kubernetes.apply import Applier
 from fairlead.adapters.kubernetes.cache import Cache
 from fairlead.adapters.kubernetes.objects import Object, Resource, Selection
@@ -124,6 +124,51 @@ async def test_what_is_no_longer_wished_for_goes(yard: Yard) -> None:
     done = await yard.applier.ensure(cache, config_map(space, "web", keep="1"), yard.parent)
 
     assert done.object["data"] == {"keep": "1"}
+
+
+async def test_a_field_of_the_first_hour_can_still_go_later(yard: Yard) -> None:
+    """The object was created, then touched by others, before our first apply to it."""
+    cache, key = yard.cache(CONFIG_MAPS), yard.api.key("web")
+    space = yard.api.namespace
+    first = config_map(space, "web", a="1", b="2", c="3")
+    await yard.applier.ensure(cache, first, yard.parent)
+    touched = await yard.api.other.apply(CONFIG_MAPS, config_map(space, "web", theirs="9"))
+    await yard.until_seen(CONFIG_MAPS, touched)
+
+    second = await yard.applier.ensure(cache, config_map(space, "web", a="1", b="2"), yard.parent)
+    third = await yard.applier.ensure(cache, config_map(space, "web", a="4"), yard.parent)
+
+    assert second.object["data"] == {"a": "1", "b": "2", "theirs": "9"}
+    assert third.object["data"] == {"a": "4", "theirs": "9"}
+    owners = {(e["manager"], e["operation"]) for e in third.object["metadata"]["managedFields"]}
+    assert owners == {("fairlead", "Apply"), ("somebody", "Apply")}
+    live = await yard.api.client.get(CONFIG_MAPS, key)
+    assert set(live["metadata"]["annotations"]) == {compare.DIGEST}
+
+
+async def test_a_take_over_that_was_cut_off_is_finished(yard: Yard) -> None:
+    cache, key = yard.cache(CONFIG_MAPS), yard.api.key("web")
+    space = yard.api.namespace
+    await yard.applier.ensure(cache, config_map(space, "web", a="1", b="2"), yard.parent)
+    # As if the process had died between the two requests.
+    await yard.applier._take_over(cache, key)
+
+    done = await yard.applier.ensure(cache, config_map(space, "web", a="1"), yard.parent)
+
+    assert done.object["data"] == {"a": "1"}
+
+
+async def test_a_deployment_made_by_create_is_changed_by_apply(yard: Yard) -> None:
+    cache, space = yard.cache(DEPLOYMENTS), yard.api.namespace
+    wanted = deployment(space, "web")
+    wanted["spec"]["template"]["spec"]["containers"].append({"name": "log", "image": "log:1"})
+    made = await yard.applier.ensure(cache, wanted, yard.parent)
+    await yard.until_seen(DEPLOYMENTS, made.object)
+
+    done = await yard.applier.ensure(cache, deployment(space, "web", image="shop:2"), yard.parent)
+
+    containers = done.object["spec"]["template"]["spec"]["containers"]
+    assert [(c["name"], c["image"]) for c in containers] == [("web", "shop:2")]
 
 
 async def test_a_child_knows_its_parent(yard: Yard) -> None:

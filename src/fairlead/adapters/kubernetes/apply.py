@@ -2,6 +2,11 @@
 
 Reads from the cache, writes by server-side apply, and puts the answer into the cache, so that
 the next look does not act on what was there before.
+
+A new object is made by a plain create, which costs the API server half of what an apply does
+(docs/decisions/0011-kubernetes-client.md). Its fields are then ours by "Update"; before the
+first apply in its life they are made ours by "Apply" (`_take_over`), or what we stop naming
+would stay for good. An annotation says that this is still to be done.
 """
 
 import dataclasses
@@ -9,13 +14,16 @@ from collections.abc import Iterable
 
 import structlog
 
-from fairlead.adapters.kubernetes import compare, objects
+from fairlead.adapters.kubernetes import answers, compare, objects
 from fairlead.adapters.kubernetes.cache import Cache
 from fairlead.adapters.kubernetes.client import Client, Preconditions, named
 from fairlead.adapters.kubernetes.objects import Key, Object
-from fairlead.errors import Conflict, NotFound
+from fairlead.errors import Conflict, NotFound, Rejected
 
 log = structlog.get_logger(__name__)
+
+CREATED = "fairlead.dev/created"
+_FAILED_TEST = 422
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -51,10 +59,13 @@ class Applier:
         if live is not None and (not fields or objects.is_deleting(live)):
             # What is on its way out is left alone; its end brings us back here.
             return Applied(live)
-        if live is None and owner is not None:
-            await self._check_living(cache, owner)
-        # Forced: these fields are ours, and a hand that changed them is corrected.
-        answer = await self._client.apply(cache.resource, wish, force=True)
+        if live is None:
+            answer = await self._create(cache, wish, owner)
+        else:
+            if CREATED in (objects.metadata(live).get("annotations") or {}):
+                await self._take_over(cache, objects.key_of(live))
+            # Forced: these fields are ours, and a hand that changed them is corrected.
+            answer = await self._client.apply(cache.resource, wish, force=True)
         cache.wrote(answer)
         self._learn(wish, answer)
         log.info("kubernetes.applied", resource=str(cache.resource), fields=fields[:5])
@@ -86,6 +97,37 @@ class Applier:
                 cache.wrote(answer)
             else:
                 cache.deleted(key, uid)
+
+    async def _create(self, cache: Cache, wish: Object, owner: Object | None) -> Object:
+        if owner is not None:
+            await self._check_living(cache, owner)
+        meta = wish["metadata"]
+        marked = {**meta, "annotations": {**meta["annotations"], CREATED: "true"}}
+        return await self._client.create(cache.resource, {**wish, "metadata": marked})
+
+    async def _take_over(self, cache: Cache, key: Key) -> None:
+        """Make what we own by "Update", from the create, ours by "Apply"."""
+        try:
+            # Nearly always ours is the first entry, and one request is enough.
+            await self._rename(cache, key, 0)
+        except Rejected as error:
+            said = error.__cause__
+            if not isinstance(said, answers.StatusError) or said.code != _FAILED_TEST:
+                raise
+            found = await self._client.get(cache.resource, key)
+            for index, entry in enumerate(objects.metadata(found).get("managedFields") or ()):
+                ours = entry["manager"] == self._client.manager and "subresource" not in entry
+                if ours and entry["operation"] == "Update":
+                    await self._rename(cache, key, index)
+
+    async def _rename(self, cache: Cache, key: Key, index: int) -> None:
+        entry = f"/metadata/managedFields/{index}"
+        change: list[Object] = [
+            {"op": "test", "path": f"{entry}/manager", "value": self._client.manager},
+            {"op": "test", "path": f"{entry}/operation", "value": "Update"},
+            {"op": "replace", "path": f"{entry}/operation", "value": "Apply"},
+        ]
+        await self._client.patch(cache.resource, key, change, kind="json")
 
     async def _check_living(self, cache: Cache, owner: Object) -> None:
         """Before a child is made again: did it go because its owner went?
