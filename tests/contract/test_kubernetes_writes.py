@@ -9,12 +9,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.adapters.kubernetes import compare, objects, status
+from fairlead.adapters.kubernetes import compare, finalizers, objects, status
 from fairlead.adapters.kubernetes.apply import Applier
 from fairlead.adapters.kubernetes.cache import Cache
-from fairlead.adapters.kubernetes.objects import Object, Resource, Selection
+from fairlead.adapters.kubernetes.objects import Key, Object, Resource, Selection
 from fairlead.adapters.kubernetes.watch import Watches
-from fairlead.errors import Conflict
+from fairlead.errors import Conflict, NotFound
 from tests.contract.kubernetes import PATIENCE, QUICK, Api
 from tests.contract.kubernetes_samples import (
     BOATS,
@@ -272,6 +272,45 @@ async def test_status_does_not_go_to_a_successor(yard: Yard) -> None:
 
     with pytest.raises(Conflict):
         await status.write(yard.api.client, cache, yard.parent, {"phase": "Afloat"})
+
+
+async def test_a_finalizer_holds_and_lets_go(yard: Yard) -> None:
+    cache, key = yard.cache(BOATS), yard.api.key("parent")
+    ours, client = "tests.fairlead.dev/ours", yard.api.client
+
+    put = await finalizers.hold(client, cache, yard.parent, ours)
+    again = await finalizers.hold(client, cache, live(cache, key), ours)
+    ending = await client.delete(BOATS, key)
+    cache.wrote(ending)
+    late = await finalizers.hold(client, cache, live(cache, key), "tests.fairlead.dev/late")
+    freed = await finalizers.release(client, cache, live(cache, key), ours)
+
+    assert (put, again, late, freed) == (True, False, False, True)
+    assert key not in cache
+    with pytest.raises(NotFound):
+        await client.get(BOATS, key)
+
+
+async def test_anothers_finalizer_is_not_lost(yard: Yard) -> None:
+    cache, key = yard.cache(BOATS), yard.api.key("parent")
+    theirs = {"metadata": {"finalizers": ["tests.fairlead.dev/theirs"]}}
+    edited = await yard.api.other.patch(BOATS, key, theirs)
+
+    with pytest.raises(Conflict):
+        await finalizers.hold(yard.api.client, cache, yard.parent, "tests.fairlead.dev/ours")
+    await yard.until_seen(BOATS, edited)
+    seen = live(cache, key)
+    await finalizers.hold(yard.api.client, cache, seen, "tests.fairlead.dev/ours")
+
+    both = ["tests.fairlead.dev/theirs", "tests.fairlead.dev/ours"]
+    assert live(cache, key)["metadata"]["finalizers"] == both
+    await yard.api.client.patch(BOATS, key, {"metadata": {"finalizers": None}})
+
+
+def live(cache: Cache, key: Key) -> Object:
+    found = cache.get(key)
+    assert found is not None
+    return found
 
 
 def test_a_condition_keeps_its_time_until_its_status_changes() -> None:

@@ -10,6 +10,7 @@ would stay for good. An annotation says that this is still to be done.
 """
 
 import dataclasses
+from collections import OrderedDict
 from collections.abc import Iterable
 
 import structlog
@@ -24,6 +25,7 @@ log = structlog.get_logger(__name__)
 
 CREATED = "fairlead.dev/created"
 _FAILED_TEST = 422
+_REMEMBERED = 10_000
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -45,7 +47,7 @@ class Applier:
         self._client = client
         self._owners = owners
         # What the server made of a wish in a spelling of its own, by UID: digests of the two.
-        self._learned: dict[str, tuple[str, str]] = {}
+        self._learned: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
     async def ensure(
         self, cache: Cache, wanted: Object, owner: Object | None = None, *, adopt: bool = False
@@ -160,6 +162,8 @@ class Applier:
         if compare.differences(wish, answer):
             made = compare.digest(compare.projection(answer, wish))
             self._learned[objects.uid_of(answer)] = (compare.digest(wish), made)
+            if len(self._learned) > _REMEMBERED:
+                self._learned.popitem(last=False)
 
 
 def prepared(wanted: Object, owner: Object | None) -> Object:
