@@ -4,7 +4,7 @@ import asyncio
 import contextlib
 import heapq
 import itertools
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 
 from fairlead.adapters.kubernetes.clock import Clock
@@ -22,6 +22,10 @@ class HandClock:
 
     def clock(self) -> Clock:
         return Clock(monotonic=lambda: self.seconds, now=self.now, sleep=self.sleep)
+
+    @property
+    def sleeping(self) -> int:
+        return sum(not woken.done() for _, _, woken in self._sleepers)
 
     def now(self) -> datetime:
         return START + timedelta(seconds=self.seconds)
@@ -60,13 +64,17 @@ class RushingClock(HandClock):
 
 
 @contextlib.asynccontextmanager
-async def ticking(clock: HandClock, step: float = 0.25) -> AsyncIterator[None]:
-    """Winds the clock on its own, giving real sockets their moment between two steps."""
+async def ticking(clock: HandClock, sleepers: Callable[[], int]) -> AsyncIterator[None]:
+    """Winds the clock on its own, but only while so many sleep: who works is waited for.
+
+    A slow machine then takes longer, and sees the same story: no time passes during a request.
+    """
 
     async def wind() -> None:
         while True:
-            await asyncio.sleep(0.002)
-            await clock.advance(step)
+            await asyncio.sleep(0.001)
+            if clock.sleeping >= sleepers():
+                await clock.advance(0.25)
 
     task = asyncio.create_task(wind())
     try:

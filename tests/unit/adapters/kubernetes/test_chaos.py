@@ -75,7 +75,7 @@ async def calm(yard: Shipyard, server: Server) -> None:
     """Until the server itself holds exactly what the boats ask for."""
     changed = asyncio.Event()
     server.store.listeners.append(lambda _: changed.set())
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not (is_true(yard, server) and yard.is_done()):
             changed.clear()
             with contextlib.suppress(TimeoutError):

@@ -5,7 +5,7 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from fairlead.adapters.kubernetes import compare
@@ -155,6 +155,7 @@ json_values = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(spec=json_values)
 def test_a_wish_never_differs_from_itself(spec: Any) -> None:
     for version in ("v1", "tests.fairlead.dev/v1"):
@@ -162,6 +163,7 @@ def test_a_wish_never_differs_from_itself(spec: Any) -> None:
         assert compare.differences(wish, copy.deepcopy(wish)) == []
 
 
+@settings(deadline=None)
 @given(spec=st.dictionaries(st.sampled_from("abc"), json_values), name=st.sampled_from("xyz"))
 def test_fields_of_others_never_matter(spec: dict[str, Any], name: str) -> None:
     wish = {"apiVersion": "v1", "spec": spec}

@@ -153,7 +153,7 @@ async def test_the_recorder_sends_as_it_is_told(world: World) -> None:
     task = asyncio.create_task(world.recorder.run())
 
     world.recorder.record(happened())
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(30):
         await sent.wait()
 
     task.cancel()

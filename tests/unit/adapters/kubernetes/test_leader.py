@@ -62,6 +62,9 @@ class World:
         self._tasks[identity] = asyncio.create_task(candidate.election.run(candidate.lead))
         return candidate
 
+    def running(self) -> int:
+        return sum(not task.done() for task in self._tasks.values())
+
     async def stop(self, candidate: Candidate) -> None:
         task = self._tasks.pop(candidate.identity)
         task.cancel()
@@ -78,18 +81,18 @@ class World:
 async def world() -> AsyncIterator[World]:
     async with contextlib.AsyncExitStack() as stack, Server().running() as server:
         made = World(server, stack)
-        async with ticking(made.clock):
+        async with ticking(made.clock, made.running):
             yield made
             await made.stop_all()
 
 
 async def elected(candidate: Candidate) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await candidate.elected.wait()
 
 
 async def deposed(candidate: Candidate) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         await candidate.deposed.wait()
 
 

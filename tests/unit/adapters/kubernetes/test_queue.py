@@ -295,7 +295,7 @@ async def test_stuck_work_is_given_up() -> None:
 
     async with running(work, work_seconds=0.01) as rig:
         rig.queue.add(A)
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while not rig.queue.backlog.failures(A):
                 await settle()
 

@@ -33,7 +33,7 @@ class World:
     async def until(self, cache: Cache, holds: Callable[[], bool]) -> None:
         changed = asyncio.Event()
         cache.on_change(lambda _: changed.set())
-        async with asyncio.timeout(5):
+        async with asyncio.timeout(30):
             while not holds():
                 changed.clear()
                 await changed.wait()
@@ -58,7 +58,7 @@ async def world() -> AsyncIterator[World]:
 async def running(watches: Watches) -> AsyncIterator[None]:
     task = asyncio.create_task(watches.run())
     try:
-        await watches.synced(5)
+        await watches.synced(30)
         yield
     finally:
         task.cancel()
@@ -128,7 +128,7 @@ async def test_a_cache_asked_for_later_starts_its_watch(world: World) -> None:
         await add(world, "a")
         await world.until(cache, lambda: A in cache)
 
-        await world.watches.synced(5)
+        await world.watches.synced(30)
 
 
 async def test_a_cut_watch_is_resumed_without_a_list(world: World) -> None:
