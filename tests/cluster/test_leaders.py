@@ -1,0 +1,88 @@
+"""Two operators, one leader: the second takes over within the lease, and never beside the first."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from fairlead.adapters.kubernetes import credentials
+from fairlead.adapters.kubernetes.client import Client
+from fairlead.adapters.kubernetes.config import Connection
+from fairlead.adapters.kubernetes.leader import Candidacy, Election, Term
+from fairlead.adapters.kubernetes.limits import Limits
+from fairlead.adapters.kubernetes.objects import Key
+from fairlead.adapters.kubernetes.transport import Tempo
+from tests.cluster.proxy import Fault, Lost, Proxy
+from tests.cluster.space import Space
+from tools.cluster import control_plane
+
+pytestmark = pytest.mark.cluster
+
+LEASE_SECONDS = 6.0
+RIGHTS = [
+    {
+        "apiGroups": ["coordination.k8s.io"],
+        "resources": ["leases"],
+        "verbs": ["get", "create", "update"],
+    }
+]
+
+
+class Operator:
+    """A candidate that only writes down when it leads."""
+
+    def __init__(self) -> None:
+        self.leads = asyncio.Event()
+        self.reigns: list[tuple[float, float]] = []
+        self.tokens: list[int] = []
+
+    async def lead(self, term: Term) -> None:
+        start = asyncio.get_running_loop().time()
+        self.tokens.append(term.token)
+        self.leads.set()
+        try:
+            await asyncio.Event().wait()
+        finally:
+            self.leads.clear()
+            self.reigns.append((start, asyncio.get_running_loop().time()))
+
+
+@contextlib.asynccontextmanager
+async def standing(connection: Connection, space: Space, name: str) -> AsyncIterator[Operator]:
+    operator = Operator()
+    key = Key(space.name, "operators")
+    candidacy = Candidacy(key, name, duration=LEASE_SECONDS, renew_deadline=4.0, retry=0.2)
+    tempo = Tempo(Limits(attempts=1, timeout=2.0))
+    async with Client(connection, tempo=tempo) as client:
+        task = asyncio.create_task(Election(client, candidacy).run(operator.lead))
+        try:
+            yield operator
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+
+async def test_a_cut_off_leader_is_followed_within_the_lease_and_never_doubled(
+    cluster: control_plane.ControlPlane, space: Space, proxy: Proxy
+) -> None:
+    account = await space.account("operator", RIGHTS)
+    identity = credentials.Fixed(credentials.Identity(token=account.token))
+    direct = Connection(cluster.url, identity, ca=cluster.certificate_authority.read_bytes())
+
+    async with (
+        asyncio.timeout(60),
+        standing(Connection(proxy.url, identity), space, "first") as first,
+    ):
+        await first.leads.wait()
+        async with standing(direct, space, "second") as second:
+            proxy.inject(Fault(times=None, lost=Lost.REQUEST))
+            cut = asyncio.get_running_loop().time()
+            await second.leads.wait()
+            taken = asyncio.get_running_loop().time()
+            first_ended = first.reigns[0][1]
+
+    assert first_ended < taken
+    # The lease, the second's next look at it, and a slow machine.
+    assert taken - cut < LEASE_SECONDS + 4
+    assert first.tokens[0] < second.tokens[0]
