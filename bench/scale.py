@@ -53,6 +53,8 @@ def _bound(count: int, workers: float, database: float) -> str:
         return f"the workers' interpreters ({shown})"
     if database / count > _BUSY:
         return f"one postgres session a worker ({shown})"
+    if harness.load_average() > 2 * (os.cpu_count() or 1):
+        return f"others on this machine ({shown})"
     return f"waiting in turn: worker, postgres, disk ({shown})"
 
 
