@@ -31,8 +31,8 @@ _LOST = (
 WORK_CHANNEL = "fairlead_work"
 # A batch names every row by its key. So its statements are planned once a session, and never
 # as a scan or a hash of a table: a plan made while it was small would stay when it is large,
-# and dead rows of the outbox make even a small one slow to scan. Measured: a third less of
-# the server's time for a transition.
+# and dead rows of the outbox make even a small one slow to scan. Measured in two
+# rounds on a busy machine: 24 to 28 us of the server's time a transition, 35 to 41 before.
 _BY_KEY = """
     SET plan_cache_mode = force_generic_plan;
     SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off
