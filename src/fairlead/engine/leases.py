@@ -58,7 +58,8 @@ class Keeper:
 
     async def start(self) -> None:
         await self._register()
-        await self._free_the_dead()
+        with contextlib.suppress(errors.Unavailable):  # the loop tries again in a moment
+            await self._free_the_dead()
 
     async def run(self) -> None:
         while True:

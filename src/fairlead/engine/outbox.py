@@ -24,6 +24,7 @@ from fairlead.engine.store import protocol
 
 MAX_ERROR = 2000
 _LEAVE_SECONDS = 5.0
+_FOREIGN_DELAY = timedelta(seconds=3)
 _log = structlog.get_logger(__name__)
 
 
@@ -258,18 +259,20 @@ class Outbox:
             dead=last,
             error=text,
         )
-        due = now + self._delay(asked)
+        due = clock.to_millis(now + self._delay(asked))
         hold = asked.hold
         dead_at = clock.to_millis(now) if last else None
-        self._post(
-            asked,
-            protocol.Postponement(
-                hold.stream, hold.seq, hold.n, hold.fence, clock.to_millis(due), dead_at, text
-            ),
+        # What this program cannot even read was not tried.
+        attempts = 0 if asked.effect is None else 1
+        work = protocol.Postponement(
+            hold.stream, hold.seq, hold.n, hold.fence, due, dead_at, text, attempts
         )
+        self._post(asked, work)
 
     def _delay(self, asked: batch.Asked) -> timedelta:
         """Twice as long each time, and never in step with others."""
+        if asked.effect is None:
+            return _FOREIGN_DELAY
         handler = self._handlers.get(type(asked.effect), _NOBODY)
         doubled: timedelta = handler.first_delay * 2 ** min(asked.attempts, 20)
         return min(doubled, handler.longest_delay) * random.uniform(0.5, 1.0)  # noqa: S311 - jitter, no secret

@@ -25,10 +25,10 @@ async def test_an_effect_of_an_unknown_machine_is_put_back_alive(tmp_path: Path)
     async with service.Engine(service.Parts(store, (depot.DEPOT,), tuning=QUICK)).running() as old:
         # Nothing is told when an effect is put back, so it is looked for.
         async with asyncio.timeout(30):
-            while not (found := await old.read(library.effects))[0].attempts:
+            while not (found := await old.read(library.effects))[0].error:
                 await old.wait(asyncio.Event(), timedelta(milliseconds=20))
 
-    assert found[0].dead_at is None
+    assert (found[0].dead_at, found[0].attempts) == (None, 0)
     assert "no such machine: trip" in (found[0].error or "")
     parts = service.Parts(store, BOTH, {DriveLeg: outbox.Handler(_drive)}, tuning=QUICK)
     async with service.Engine(parts).running() as new:

@@ -332,25 +332,6 @@ async def test_no_error_text_keeps_an_effect_from_being_tried_again(
     assert len(road.asked) == 2
 
 
-async def test_an_effect_of_a_newer_program_lies_dead_unharmed(
-    store: protocol.Store, wall: HandWoundClock
-) -> None:
-    road = Road()
-    submitter = engine(store, wall, Cast(perform=False))
-    async with submitter.running() as running:
-        await tell(running, "fan/a", machines.Load(("x",)))
-        await running.write(lambda s: s.rows("claim_effects", fence=999, now=2**60, limit=9))
-    worker = engine(store, wall, Cast(handlers(road.carry), known=(machines.BELL,)))
-    async with worker.running() as running:
-        await running.write(lambda s: s.rows("release_effects", fence=999))
-        wall.advance(timedelta(seconds=2))
-        await until(lambda: dead(running))
-        (effect,) = await dead(running)
-
-    assert effect.error == "NotFound: no such machine: fan"
-    assert effect.data == {"piece": "x"}
-
-
 async def test_due_times_follow_the_wall(store: protocol.Store, wall: HandWoundClock) -> None:
     road = Road()
     road.gate.clear()

@@ -124,6 +124,8 @@ class Postponement(msgspec.Struct, frozen=True, gc=False):
     due_at: clock.Millis
     dead_at: clock.Millis | None
     error: str
+    attempts: int = 1
+    """Zero where it was not even tried."""
 
 
 @dataclass(slots=True)

@@ -212,7 +212,7 @@ class SqliteTransaction:
         self._many(
             "postpone_effects",
             [
-                (p.due_at, p.dead_at, p.error, p.stream, p.seq, p.n, p.fence)
+                (p.attempts, p.due_at, p.dead_at, p.error, p.stream, p.seq, p.n, p.fence)
                 for p in writes.postponed
             ],
         )

@@ -68,10 +68,10 @@ WITH done AS (
 SELECT 1 / (count(*) = %s)::int FROM done;
 
 -- postpone_effects: effects that failed, if we still hold them
-UPDATE outbox AS o SET attempts = attempts + 1, owner = NULL, due_at = r.due_at,
+UPDATE outbox AS o SET attempts = o.attempts + r.attempts, owner = NULL, due_at = r.due_at,
     dead_at = r.dead_at, error = r.error
 FROM json_to_recordset(%s::json) AS r (stream bigint, seq bigint, n bigint, fence bigint,
-    due_at bigint, dead_at bigint, error text)
+    due_at bigint, dead_at bigint, error text, attempts bigint)
 WHERE o.stream = r.stream AND o.seq = r.seq AND o.n = r.n AND o.owner = r.fence;
 
 -- set_timers: timers, each replacing one of its name

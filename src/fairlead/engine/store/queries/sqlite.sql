@@ -43,7 +43,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?);
 DELETE FROM outbox WHERE stream = ? AND seq = ? AND n = ? AND owner = ?;
 
 -- postpone_effects: effects that failed, if we still hold them
-UPDATE outbox SET attempts = attempts + 1, owner = NULL, due_at = ?, dead_at = ?, error = ?
+UPDATE outbox SET attempts = attempts + ?, owner = NULL, due_at = ?, dead_at = ?, error = ?
 WHERE stream = ? AND seq = ? AND n = ? AND owner = ?;
 
 -- set_timers: timers, each replacing one of its name
