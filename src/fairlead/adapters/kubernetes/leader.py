@@ -27,6 +27,8 @@ from fairlead.errors import Conflict, FairleadError, NotFound, Rejected
 log = structlog.get_logger(__name__)
 
 LEASES = Resource("coordination.k8s.io", "v1", "leases", "Lease")
+# A stop must not hang on it: without the release, the lease ends by itself.
+_RELEASE_SECONDS = 5.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -204,7 +206,7 @@ class Election:
         spec = {**lease["spec"], "holderIdentity": "", "leaseDurationSeconds": 1}
         # Versioned: where another took over meanwhile, its lease stays as it is.
         with contextlib.suppress(FairleadError, TimeoutError):
-            async with asyncio.timeout(self._candidacy.retry):
+            async with asyncio.timeout(_RELEASE_SECONDS):
                 await self._client.replace(LEASES, {**lease, "spec": spec})
                 log.info("kubernetes.leader.released", lease=str(self._key))
 
