@@ -296,6 +296,10 @@ def _raise_fault(tasks: Sequence[asyncio.Task[None]]) -> None:
     for task in tasks:
         fault = None if task.cancelled() else task.exception()
         if fault is not None:
+            # The cancellation was ours, to wake whoever ran the engine; it ends here.
+            owner = asyncio.current_task()
+            if owner is not None:
+                owner.uncancel()
             raise RuntimeError("a loop of the engine broke") from fault
 
 
