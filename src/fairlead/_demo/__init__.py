@@ -1,0 +1,1 @@
+"""The small world of `fairlead demo`: a shop to release, and customers to notice."""
