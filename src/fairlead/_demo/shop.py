@@ -42,8 +42,8 @@ class Shop:
         except (ConnectionError, asyncio.IncompleteReadError, ValueError):
             pass  # the customer left, or does not speak HTTP
         finally:
-            self._free(writer)
             self._connections.discard(writer)
+            self._free(writer)
             writer.close()
 
     async def close(self, seconds: float) -> None:
@@ -53,7 +53,7 @@ class Shop:
             writer.close()
         try:
             async with asyncio.timeout(seconds):
-                while self._busy:
+                while self._connections:
                     self._freed.clear()
                     await self._freed.wait()
         except TimeoutError:

