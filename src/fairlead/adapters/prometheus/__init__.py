@@ -1,0 +1,29 @@
+"""Numbers from Prometheus: a value, no data, or an error, never one taken for another.
+
+    async with Prometheus(Access("http://127.0.0.1:9090")) as prometheus:
+        query = render(BUILT_IN["istio"]["request-success-rate"], {...})
+        match await prometheus.instant(query):
+            case Values() as values: values.only()
+            case NoData(reason): ...
+
+Flow: templates (a query from a metric and its arguments) -> shared (one question for all
+who ask it in the same tick) -> client (the question itself).
+"""
+
+from fairlead.adapters.prometheus.client import Access, Prometheus
+from fairlead.adapters.prometheus.outcome import NoData, Sample, Series, SeriesSet, Values
+from fairlead.adapters.prometheus.shared import Shared
+from fairlead.adapters.prometheus.templates import BUILT_IN, render
+
+__all__ = [
+    "BUILT_IN",
+    "Access",
+    "NoData",
+    "Prometheus",
+    "Sample",
+    "Series",
+    "SeriesSet",
+    "Shared",
+    "Values",
+    "render",
+]
