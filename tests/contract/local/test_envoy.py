@@ -64,6 +64,45 @@ async def test_versions_come_and_go_under_load_without_a_failed_request(stage: S
     assert min(load.tally.of("v2"), load.tally.of("v3")) > 30
 
 
+async def test_ports_of_a_version_change_under_load_without_a_failed_request(
+    stage: Stage,
+) -> None:
+    first, second = await stage.run("v1"), await stage.run("v1-more")
+    both = Version("v1", (*first.ports, *second.ports))
+    await stage.share((first,), v1=100)
+
+    async with stage.load(per_second=300).running() as load:
+        for _ in range(3):
+            for ports in (both.ports, second.ports, both.ports, first.ports):
+                await stage.share((Version("v1", ports),), v1=100)
+                await load.at_least(30)
+
+    assert load.tally.failed == 0, load.tally
+    assert load.tally.of("v1-more") > 30
+
+
+async def test_a_request_that_hangs_does_not_hold_up_the_way_home(stage: Stage) -> None:
+    v1, slow = await stage.run("v1"), await stage.run("v2", "--delay-ms", "3000")
+    versions = (v1, slow)
+    await stage.share(versions, v2=100, v1=0)
+    hanging = asyncio.create_task(version_for(stage.url))
+    async with asyncio.timeout(10):
+        while not await stage.proxy._admin.number("cluster.v2.upstream_rq_active"):  # noqa: ASYNC110 - only asking tells
+            await asyncio.sleep(0.01)
+
+    removing = asyncio.create_task(stage.share((v1,), v1=100))
+    await asyncio.sleep(0)
+    await stage.share(versions, v1=100, v2=0)
+
+    assert not removing.done()
+    assert not hanging.done()
+    assert await version_for(stage.url) == "v1"
+    assert await hanging == "v2"
+    await removing
+    await stage.share(versions, v1=0, v2=100)
+    assert await version_for(stage.url) == "v2"
+
+
 async def test_a_refused_route_leaves_the_old_ones_in_use(stage: Stage) -> None:
     v1 = await stage.run("v1")
     await stage.share((v1,), v1=100)

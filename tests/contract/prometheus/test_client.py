@@ -12,6 +12,7 @@ import pytest
 
 from fairlead import errors
 from fairlead.adapters.prometheus import Access, NoData, Prometheus, SeriesSet, Values
+from tests.unit.adapters.processes.programs import until
 from tools.cluster import pki
 from tools.cluster.process import free_port
 from tools.servers.prometheus import PrometheusServer
@@ -110,6 +111,7 @@ async def test_one_that_is_slow_is_unavailable_until_it_is_not(server: Prometheu
     async with Prometheus(Access(server.url, timeout_seconds=0.5)) as client:
         os.kill(server.pid, signal.SIGSTOP)
         try:
+            await until(lambda: stopped(server.pid))
             with pytest.raises(errors.Unavailable, match=r"no answer within 0\.5 s"):
                 await client.instant("vector(1)")
         finally:
@@ -119,6 +121,12 @@ async def test_one_that_is_slow_is_unavailable_until_it_is_not(server: Prometheu
             found = await until_answered(client)
 
     assert isinstance(found, Values)
+
+
+def stopped(pid: int) -> bool:
+    """A signal reaches the threads of a process one by one."""
+    threads = Path(f"/proc/{pid}/task").glob("*/stat")
+    return all(stat.read_text().rpartition(")")[2].split()[0] == "T" for stat in threads)
 
 
 async def until_answered(client: Prometheus) -> Values | NoData:

@@ -12,7 +12,6 @@ import hashlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import envoy
 import msgspec
@@ -22,7 +21,7 @@ from fairlead.adapters.envoy import config, traffic
 from fairlead.adapters.envoy.admin import Admin
 from fairlead.adapters.envoy.config import Json, Listen
 from fairlead.adapters.envoy.table import Table
-from fairlead.adapters.processes import Instance, Patience, Program, Supervisor
+from fairlead.adapters.processes import Instance, Patience, Program, Supervisor, ports
 from fairlead.adapters.processes.records import replace
 
 _CONFIRM_SECONDS = 10.0
@@ -58,6 +57,7 @@ class Proxy:
         self._name = name
         self._admin = Admin(self.folder / config.ADMIN_SOCKET)
         self._turn = asyncio.Lock()
+        self._wanted: set[str] = set()
 
     @property
     def port(self) -> int:
@@ -66,6 +66,7 @@ class Proxy:
     async def start(self) -> Instance:
         """Start Envoy, or take over the one that runs; it serves when this returns."""
         self._prepare()
+        self._check_metrics_port()
         await self._supervisor.ensure(self._program())
         return await self._supervisor.ready(self._name)
 
@@ -77,14 +78,15 @@ class Proxy:
         """
         wanted = config.clusters(table)
         async with self._turn:
-            known = self._resources(_CLUSTERS)
-            gone = [each for each in known if each["name"] not in {w["name"] for w in wanted}]
+            self._wanted = {each["name"] for each in wanted}
+            gone = self._unwanted()
             await self._publish(_CLUSTERS, [*wanted, *gone])
             await self._warm()
             await self._publish(_ROUTES, config.routes(table))
-            if gone:
-                await self._drained([each["alt_stat_name"] for each in gone])
-                await self._publish(_CLUSTERS, wanted)
+        if gone:
+            # Outside our turn: a request that hangs must not hold up a way home.
+            await self._drained([each["alt_stat_name"] for each in gone])
+            await self._drop(gone)
 
     async def read(self) -> traffic.Reading:
         """The counts of all versions, as of now."""
@@ -126,6 +128,14 @@ class Proxy:
             if not self._path(watched).exists():
                 replace(self._path(watched), _content(resources)[1])
 
+    def _check_metrics_port(self) -> None:
+        port = self._listen.metrics_port
+        ours = any(each.name == self._name for each in self._supervisor.instances())
+        if port is not None and not ours and not ports.is_free(port):
+            raise errors.Conflict(
+                f"port already taken: {port}", hint="choose another port for Envoy's numbers"
+            )
+
     async def _publish(self, watched: _Watched, resources: list[Json]) -> None:
         version, content = _content(resources)
         if await self._version(watched) == version:
@@ -165,6 +175,17 @@ class Proxy:
                 hint="see whether the version answers on its health path; then try again",
             ) from error
 
+    def _unwanted(self) -> list[Json]:
+        known = self._resources(_CLUSTERS)
+        return [each for each in known if each["name"] not in self._wanted]
+
+    async def _drop(self, gone: list[Json]) -> None:
+        async with self._turn:
+            # Another table may have come meanwhile and want some of them back.
+            names = {each["name"] for each in gone} - self._wanted
+            kept = [each for each in self._resources(_CLUSTERS) if each["name"] not in names]
+            await self._publish(_CLUSTERS, kept)
+
     async def _drained(self, stat_names: list[str]) -> None:
         """Until no request is under way to them; one that hangs for long is let go."""
         await asyncio.sleep(_SETTLE_SECONDS)
@@ -186,8 +207,8 @@ class Proxy:
         names = [f"{watched.stats}.update_{what}" for what in ("rejected", "failure")]
         return sum([await self._admin.number(name) for name in names])
 
-    def _resources(self, watched: _Watched) -> list[Any]:
-        found: list[Any] = msgspec.json.decode(self._path(watched).read_bytes())["resources"]
+    def _resources(self, watched: _Watched) -> list[Json]:
+        found: list[Json] = msgspec.json.decode(self._path(watched).read_bytes())["resources"]
         return found
 
     @contextlib.contextmanager

@@ -8,7 +8,7 @@ Envoy or a version that came back: then all of the later count is new.
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 FILTER = r"^cluster\..*\.upstream_rq_(time|[1-5]xx)$"
 # Only the lines we need; names of versions hold nothing that would be escaped in a label.
@@ -109,6 +109,6 @@ def _grown(before: Mapping[_Key, int], after: Mapping[_Key, int]) -> dict[_Key, 
     return {key: count - base.get(key, 0) for key, count in after.items()}
 
 
-def names(clusters: Iterable[Mapping[str, str]]) -> dict[str, str]:
+def names(clusters: Iterable[Mapping[str, Any]]) -> dict[str, str]:
     """Which version a cluster of the numbers is."""
     return {each["alt_stat_name"]: each["name"] for each in clusters}

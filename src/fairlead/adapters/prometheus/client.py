@@ -68,10 +68,11 @@ class Prometheus:
     def __init__(self, access: Access) -> None:
         self._access = access
         self._session: aiohttp.ClientSession | None = None
+        self._turns = asyncio.Semaphore(_AT_ONCE)
 
     async def __aenter__(self) -> Self:
         trust = self._trust()
-        connector = aiohttp.TCPConnector(limit=_AT_ONCE, ssl=trust)
+        connector = aiohttp.TCPConnector(limit=0, ssl=trust)
         self._session = aiohttp.ClientSession(connector=connector, trust_env=False)
         return self
 
@@ -100,7 +101,8 @@ class Prometheus:
     async def _ask(self, what: str, form: Mapping[str, str]) -> Answer:
         seconds = self._access.timeout_seconds
         try:
-            async with asyncio.timeout(seconds):
+            # The wait for our own turn is not the server's fault, so it has no timeout.
+            async with self._turns, asyncio.timeout(seconds):
                 return await self._exchange(what, form)
         except TimeoutError as error:
             raise self._unavailable(f"no answer within {seconds:g} s") from error
