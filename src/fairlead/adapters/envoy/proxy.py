@@ -29,7 +29,10 @@ _DRAIN_SECONDS = 30.0
 _POLL_SECONDS = 0.01
 # A worker hears of new routes a moment after the main thread took them.
 _SETTLE_SECONDS = 0.1
-_PATIENCE = Patience(ready_seconds=30.0, drain_seconds=5.0, longest_backoff_seconds=2.0)
+# Without Envoy nothing is served, so it is started again at once.
+_PATIENCE = Patience(
+    ready_seconds=30.0, drain_seconds=5.0, backoff_seconds=0.01, longest_backoff_seconds=2.0
+)
 _REFUSALS = ("update rejected: ", "update failure: ")
 
 
@@ -92,7 +95,8 @@ class Proxy:
         """The counts of all versions, as of now."""
         query = {"usedonly": "", "filter": traffic.FILTER}
         text = await self._admin.get("/stats/prometheus", query)
-        return traffic.read(text, traffic.names(self._resources(_CLUSTERS)))
+        names = traffic.names(self._resources(_CLUSTERS))
+        return traffic.read(text, names, str(self._supervisor.instance(self._name).pid))
 
     async def stop(self) -> None:
         """Take no more requests, finish those under way, end."""

@@ -34,6 +34,8 @@ class Reading:
     """All versions' counts at one moment."""
 
     versions: Mapping[str, Counts]
+    # Which run of Envoy counted; the counts of another one say nothing about these.
+    run: str = ""
 
     def of(self, version: str) -> Counts:
         return self.versions.get(version, Counts())
@@ -51,7 +53,7 @@ class Numbers:
     p99_ms: float | None
 
 
-def read(text: str, names: Mapping[str, str]) -> Reading:
+def read(text: str, names: Mapping[str, str], run: str = "") -> Reading:
     """Envoy's page in the format of Prometheus; names gives the version of each cluster."""
     classes: dict[str, dict[str, int]] = {}
     times: dict[str, dict[float, int]] = {}
@@ -66,13 +68,14 @@ def read(text: str, names: Mapping[str, str]) -> Reading:
         version: Counts(classes.get(cluster, {}), times.get(cluster, {}))
         for cluster, version in names.items()
     }
-    return Reading(found)
+    return Reading(found, run)
 
 
 def between(before: Reading, after: Reading) -> dict[str, Numbers]:
     """What each version did from one reading to the next."""
+    base = before if before.run == after.run else Reading({})
     return {
-        version: _numbers(before.of(version), counts) for version, counts in after.versions.items()
+        version: _numbers(base.of(version), counts) for version, counts in after.versions.items()
     }
 
 

@@ -127,6 +127,8 @@ class Keeper:
                 self._tell(Phase.STARTING, wrong)
             elif failures >= wanted.failures:
                 self._tell(Phase.UNHEALTHY, wrong)
+            if self._phase is Phase.UNHEALTHY and failures == wanted.restart_after:
+                await handle.drain(self.program.patience.drain_seconds)
             starting = self._phase is Phase.STARTING
             await asyncio.sleep(_STARTING_POLL_SECONDS if starting else wanted.every_seconds)
 

@@ -19,6 +19,8 @@ class Health:
     timeout_seconds: float = 1.0
     # A single slow answer of a busy program is no reason to call it unhealthy.
     failures: int = 3
+    # So many in a row end and restart a program that hangs; None only reports it.
+    restart_after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

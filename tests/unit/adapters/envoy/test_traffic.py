@@ -46,6 +46,12 @@ def test_counts_that_were_started_over_are_all_new() -> None:
     assert numbers.requests == 100
 
 
+def test_the_counts_of_an_earlier_envoy_are_not_subtracted() -> None:
+    earlier = Reading({"shop-1.2": Counts({"2": 45})}, run="1")
+
+    assert between(earlier, read(PAGE, NAMES, run="2"))["shop-1.2"].requests == 100
+
+
 def test_a_version_without_requests_has_no_rate_and_no_times() -> None:
     same = read(PAGE, NAMES)
 

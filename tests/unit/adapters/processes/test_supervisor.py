@@ -163,6 +163,24 @@ async def test_a_program_that_stops_answering_is_unhealthy_until_it_answers_agai
     assert supervisor.instance("shop").pid == pid
 
 
+async def test_a_program_that_hangs_is_restarted_when_that_is_wished(
+    supervisor: Supervisor,
+) -> None:
+    wish = shop_program()
+    health = dataclasses.replace(wish.health, timeout_seconds=0.1, failures=1, restart_after=2)
+    patience = dataclasses.replace(wish.patience, drain_seconds=0.1)
+    await supervisor.ensure(dataclasses.replace(wish, health=health, patience=patience))
+    hanging = (await supervisor.ready("shop")).pid
+    assert hanging is not None
+
+    os.kill(hanging, signal.SIGSTOP)
+    await phase(supervisor, "shop", Phase.BACKING_OFF)
+    instance = await supervisor.ready("shop")
+
+    assert instance.pid != hanging
+    assert instance.restarts == 1
+
+
 async def test_a_taken_port_is_refused_before_anything_starts(supervisor: Supervisor) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
