@@ -184,6 +184,21 @@ async def test_an_interrupted_change_is_undone_by_the_next_control_plane(place: 
         assert (await second.load().send(50)).of("v1") == 50
 
 
+async def test_an_envoy_that_hears_nobody_is_replaced(place: Path) -> None:
+    port = free_port()
+    async with staged(place, port) as first:
+        v1 = await first.run("v1")
+        await first.share((v1,), v1=100)
+        deaf = envoy_pid(first)
+    (place / "envoy/admin.sock").unlink()
+
+    async with staged(place, port) as second:
+        await second.share((v1,), v1=100)
+
+        assert envoy_pid(second) != deaf
+        assert (await second.load().send(20)).of("v1") == 20
+
+
 async def test_slow_and_failing_versions_show_in_the_numbers(stage: Stage) -> None:
     good = await stage.run("v1")
     failing = await stage.run("v2", "--errors", "0.05", "--seed", "1")

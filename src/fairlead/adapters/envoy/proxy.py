@@ -71,7 +71,15 @@ class Proxy:
         self._prepare()
         self._check_metrics_port()
         await self._supervisor.ensure(self._program())
-        return await self._supervisor.ready(self._name)
+        instance = await self._supervisor.ready(self._name)
+        try:
+            await self._admin.get("/ready", {})
+        except errors.Unavailable:
+            # It serves but hears nobody, for its socket is gone: only a new one can be led.
+            await self._supervisor.stop(self._name)
+            await self._supervisor.ensure(self._program())
+            instance = await self._supervisor.ready(self._name)
+        return instance
 
     async def apply(self, table: Table) -> None:
         """Route by this table; Rejected with Envoy's reason when it refuses.
