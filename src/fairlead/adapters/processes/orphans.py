@@ -23,8 +23,7 @@ async def clean_up(folder: Path, drain_seconds: float = _DRAIN_SECONDS) -> tuple
     with place.locked():
         found = strays(place.owner, ())
         # Forgotten first: a control plane that starts now must not start them again.
-        for record in place.records():
-            place.forget(record.program.name)
+        place.forget_all()
         await end(found, drain_seconds)
     return found
 

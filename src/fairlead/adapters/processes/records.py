@@ -17,6 +17,8 @@ from fairlead import errors
 from fairlead.adapters.processes.identity import Identity
 from fairlead.adapters.processes.program import Program
 
+_ENDING = ".program.json"
+
 
 @dataclass(frozen=True, slots=True)
 class Record:
@@ -51,8 +53,13 @@ class Folder:
     def forget(self, name: str) -> None:
         self._file(name).unlink(missing_ok=True)
 
+    def forget_all(self) -> None:
+        """Also what cannot be read."""
+        for path in self.path.glob(f"*{_ENDING}"):
+            path.unlink()
+
     def records(self) -> list[Record]:
-        return [self._read(path) for path in sorted(self.path.glob("*.program.json"))]
+        return [self._read(path) for path in sorted(self.path.glob(f"*{_ENDING}"))]
 
     @contextlib.contextmanager
     def locked(self) -> Iterator[None]:
@@ -69,7 +76,7 @@ class Folder:
             yield
 
     def _file(self, name: str) -> Path:
-        return self.path / f"{name}.program.json"
+        return self.path / f"{name}{_ENDING}"
 
     def _read(self, path: Path) -> Record:
         try:

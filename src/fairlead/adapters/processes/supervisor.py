@@ -3,6 +3,8 @@
 import asyncio
 import collections
 import contextlib
+import os
+import platform
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Self
@@ -36,6 +38,7 @@ class Supervisor:
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[Self]:
         """Take over what runs, start again what should; at the end leave all of it running."""
+        _check_kernel()
         with self._folder.locked():
             records = self._folder.records()
             self._running = True
@@ -156,6 +159,16 @@ class Supervisor:
             await asyncio.sleep(self._bounds.look_seconds)
             for name in list(self._keepers):
                 await asyncio.to_thread(logs.rotate, self.log(name), self._bounds)
+
+
+def _check_kernel() -> None:
+    try:
+        os.close(os.pidfd_open(os.getpid()))
+    except (AttributeError, OSError) as error:
+        raise errors.Unavailable(
+            f"this system cannot hold a process for good: {platform.platform()}",
+            hint="the local platform needs Linux 5.3 or newer",
+        ) from error
 
 
 async def _cancel(*tasks: asyncio.Task[None]) -> None:

@@ -312,6 +312,16 @@ def test_a_malformed_program_is_refused(wish: object) -> None:
         wish()
 
 
+async def test_a_kernel_that_is_too_old_is_said_before_anything_starts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(os, "pidfd_open")
+
+    with pytest.raises(errors.Unavailable, match="cannot hold a process"):
+        async with Supervisor(tmp_path).running():
+            pass
+
+
 async def test_an_unknown_name_is_named(supervisor: Supervisor) -> None:
     with pytest.raises(errors.NotFound, match="no such program: nothing"):
         supervisor.instance("nothing")
