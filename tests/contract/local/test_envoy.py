@@ -335,8 +335,13 @@ async def test_a_taken_port_is_said_at_once(place: Path) -> None:
         other.bind(("127.0.0.1", 0))
         other.listen()
 
-        with pytest.raises(errors.Conflict, match="port already taken"):
-            async with staged(place, other.getsockname()[1]):
+        taken = other.getsockname()[1]
+
+        with pytest.raises(errors.Conflict, match=f"port already taken: {taken}"):
+            async with staged(place, taken):
+                pass
+        with pytest.raises(errors.Conflict, match=f"port already taken: {taken}"):
+            async with staged(place, free_port(), metrics_port=taken):
                 pass
 
 

@@ -61,9 +61,10 @@ def members(group: int) -> list[int]:
 def marked(owner: str) -> Iterator[tuple[Identity, str, bool]]:
     """Living processes started for this owner: who, for which program, and whether it leads."""
     for pid, stat in _all():
-        mark = _mark(pid) if stat.state not in _GONE else None
-        if mark is not None and mark.startswith(f"{owner}:"):
-            name = mark[len(owner) + 1 :]
+        found = _mark(pid) if stat.state not in _GONE else ""
+        # From the right: a folder's path may hold a colon, a program's name cannot.
+        whose, _, name = found.rpartition(":")
+        if whose == owner:
             yield Identity(pid, stat.started, _boot()), name, stat.session == pid
 
 
@@ -95,13 +96,13 @@ def _stat(pid: int) -> _Stat | None:
     return _Stat(fields[0], int(fields[2]), int(fields[3]), int(fields[19]))
 
 
-def _mark(pid: int) -> str | None:
+def _mark(pid: int) -> str:
     try:
         pairs = (_PROC / str(pid) / "environ").read_bytes().split(b"\0")
     except OSError:
-        return None
+        return ""
     start = f"{MARK}=".encode()
-    return next((os.fsdecode(pair[len(start) :]) for pair in pairs if pair.startswith(start)), None)
+    return next((os.fsdecode(pair[len(start) :]) for pair in pairs if pair.startswith(start)), "")
 
 
 def _boot() -> str:

@@ -11,6 +11,6 @@ from fairlead.adapters.processes import clean_up
 @pytest.fixture(autouse=True)
 async def nothing_left(tmp_path: Path) -> AsyncIterator[None]:
     yield
-    for name in ("", "state", "ours", "theirs"):
+    for name in ("", "state", "ours", "ours:theirs"):
         folder = tmp_path / name
         await clean_up(folder, drain_seconds=1.0)

@@ -135,7 +135,7 @@ async def test_a_broken_record_is_said_and_not_guessed_at(tmp_path: Path) -> Non
 
 
 async def test_clean_up_ends_what_the_folder_started_and_nothing_else(tmp_path: Path) -> None:
-    ours, theirs = tmp_path / "ours", tmp_path / "theirs"
+    ours, theirs = tmp_path / "ours", tmp_path / "ours:theirs"
     async with Supervisor(ours).running() as one, Supervisor(theirs).running() as other:
         mine = await one.ensure(shop_program())
         kept = await other.ensure(shop_program())
