@@ -116,7 +116,7 @@ class Engine:
                 yield self
         finally:
             await self._runner.stop()
-            self._readers.close()
+            await self._readers.close()
 
     async def submit(
         self,
@@ -256,8 +256,9 @@ class _Readers:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._pool, self._call, function)
 
-    def close(self) -> None:
-        self._pool.shutdown(wait=True)
+    async def close(self) -> None:
+        """End the threads without standing in the way: one may wait for a slow server."""
+        await asyncio.to_thread(self._pool.shutdown, wait=True, cancel_futures=True)
         for session in self._open:
             session.close()
 
