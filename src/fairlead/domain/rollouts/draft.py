@@ -1,0 +1,122 @@
+"""A decision while it is being made: events so far, and the state they lead to.
+
+Every part of the way tells events here; `machine` turns them into effects, sends and timers.
+"""
+
+import dataclasses
+import datetime as dt
+
+from fairlead.domain.rollouts import events as told
+from fairlead.domain.rollouts import memory, sight, states, steps, windows
+from fairlead.domain.rollouts.messages import Slot
+from fairlead.domain.rollouts.spec import Version
+from fairlead.domain.traffic.routes import Route
+
+
+class Draft:
+    """Events and where they lead."""
+
+    def __init__(self, state: states.State, now: dt.datetime) -> None:
+        self.state = state
+        self.now = now
+        self.steps: list[tuple[told.Event, states.State]] = []
+        """Each event with the state it led to."""
+
+    @property
+    def events(self) -> tuple[told.Event, ...]:
+        return tuple(event for event, _ in self.steps)
+
+    @property
+    def book(self) -> states.Book:
+        assert not isinstance(self.state, states.Unknown)
+        return self.state.book
+
+    def tell(self, *events: told.Event) -> None:
+        for event in events:
+            self.state = memory.evolve(self.state, event)
+            self.steps.append((event, self.state))
+
+    def ask_route(self, route: Route, why: str) -> None:
+        self.tell(told.RouteAsked(self.book.order + 1, route, why, self.now))
+
+    def ask_primary(self, version: Version, at_least: int = 1) -> None:
+        book = self.book
+        self.tell(
+            told.VersionAsked(
+                book.order + 1, Slot.PRIMARY, version, book.replicas, at_least, self.now
+            )
+        )
+
+    def ask_canary(self, version: Version, replicas: int) -> None:
+        self.tell(
+            told.VersionAsked(
+                self.book.order + 1, Slot.CANARY, version, replicas, replicas, self.now
+            )
+        )  # fmt: skip
+
+    def ask_removal(self) -> None:
+        self.tell(told.RemovalAsked(self.book.order + 1, self.now))
+
+    def begin_move(self, step: int) -> None:
+        """On to a step: first the pods it needs, at the scale of its load."""
+        assert isinstance(self.state, states.Running)
+        run = self.state.run
+        place = run.plan[step]
+        self.tell(told.MoveBegan(step, place.share, self.now))
+        fixed = run.spec.strategy.scale
+        need = steps.pods(fixed, place.load, self.book.full)
+        before = self.book.canary
+        if before is not None and self.book.route.reaches_canary:
+            # A canary that carries traffic is never made smaller.
+            need = max(need, before.at_least)
+        self.ask_canary(run.target, need)
+
+    def go_home(self, why: str, ending: told.Ending = told.Ending.TAKEN_BACK) -> None:
+        """Give the canary up; before anything moved there is nothing to bring home."""
+        if isinstance(self.state, states.Queued):
+            self.end_run(ending, why)
+        else:
+            self.tell(told.HomeBegan(why, ending, self.now))
+
+    def end_run(self, ending: told.Ending, why: str) -> None:
+        assert isinstance(self.state, states.Running)
+        run, began = self.state.run, not isinstance(self.state, states.Queued)
+        mark = told.RunEnded(ending, run.target, why, self.now, began)
+        self.tell(dataclasses.replace(mark, override=run.override, spec=run.spec))
+
+    def held(self) -> bool:
+        """Whether a step up must wait: for a person, or for the window."""
+        assert isinstance(self.state, states.Running)
+        if self.book.paused is not None:
+            return True
+        if self.state.run.straight:
+            return False
+        until = windows.next_opening(self.state.run.spec.windows, self.now)
+        if until is not None and until != self.book.opens:
+            self.tell(told.WindowAwaited(until))
+        return until is not None
+
+
+def lost(state: states.Moving | states.Watching) -> str:
+    """Why the canary cannot keep what it has, or nothing."""
+    book = state.book
+    if not book.route.reaches_canary or book.sight is None:
+        return ""
+    if book.route_at is not None and book.sight.at < book.route_at:
+        return ""
+    if sight.ready(book.sight.canary, state.run.target.revision):
+        return ""
+    return f"the canary has no ready pod at {book.route.share} %"
+
+
+def is_fresh(book: states.Book) -> bool:
+    """Whether something was seen since we came here."""
+    return book.sight is not None and book.sight.at >= book.since
+
+
+def canary_gone(book: states.Book) -> bool:
+    """Whether the canary's slot was seen empty after we asked for that."""
+    if book.sight is None or book.removal_at is None:
+        return False
+    # What was seen in the very moment of asking was seen before it was done.
+    return book.sight.at > book.removal_at and book.sight.canary is None

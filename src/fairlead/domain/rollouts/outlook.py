@@ -1,0 +1,79 @@
+"""What was observed: kept where it matters, put right where somebody else changed what is ours."""
+
+import datetime as dt
+
+from fairlead.domain.rollouts import events as told
+from fairlead.domain.rollouts import states
+from fairlead.domain.rollouts.draft import Draft
+from fairlead.domain.rollouts.intent import primary_version
+from fairlead.domain.rollouts.sight import Sight
+
+GRACE = dt.timedelta(seconds=30)
+"""So long after a write its absence is a delay; later, somebody undid it."""
+
+
+def observe(draft: Draft, seen: Sight) -> None:
+    state = draft.state
+    if not isinstance(state, states.Known):
+        return
+    book = state.book
+    if book.sight is not None and seen.at < book.sight.at:
+        # Observations can overtake each other; the older one knows nothing new.
+        return
+    before = book.sight
+    if _worth_keeping(state, seen):
+        draft.tell(told.Sighted(seen))
+    what = _route_drift(book, before, seen)
+    if what:
+        draft.tell(told.Drifted(what))
+        draft.ask_route(book.route, f"put back: {what}")
+    if isinstance(state, states.Idle):
+        _mend_idle(draft, seen)
+
+
+def _worth_keeping(state: states.Known, seen: Sight) -> bool:
+    """An idle rollout notes nothing; one under way notes changes, and the first look of a place."""
+    if isinstance(state, states.Idle):
+        return seen.route is not None and seen.route.order > state.book.order
+    before = state.book.sight
+    if before is None or not seen.same_as(before):
+        return True
+    book = state.book
+    asked = max(book.since, book.route_at or book.since, book.removal_at or book.since)
+    return before.at <= asked <= seen.at and before.at < seen.at
+
+
+def _route_drift(book: states.Book, before: Sight | None, seen: Sight) -> str:
+    """What somebody changed in our route, or nothing."""
+    if book.route_at is None:
+        return ""
+    route = seen.route
+    if route is None or route.order < book.route_order:
+        shown = before.route if before else None
+        undone = shown is not None and shown.order == book.route_order
+        if undone or seen.at > book.route_at + GRACE:
+            return "the route was removed or replaced"
+        return ""
+    if route.order > book.route_order:
+        return f"the route shows a write that is not remembered: {route.order}"
+    if route.share != book.route.share:
+        return f"the canary's weight was set to {route.share} by hand"
+    return route.drift
+
+
+def _mend_idle(draft: Draft, seen: Sight) -> None:
+    """With nothing under way, the primary is the stable version and there is no canary."""
+    state = draft.state
+    assert isinstance(state, states.Idle)
+    book = state.book
+    asked = book.primary.at if book.primary else book.since
+    if seen.at > asked + GRACE:
+        pods = seen.primary
+        missing = pods is None or pods.revision != book.stable.revision
+        scaled = pods is not None and book.replicas not in (None, pods.desired)
+        if missing or scaled:
+            draft.tell(told.Drifted("the primary was changed by hand"))
+            draft.ask_primary(primary_version(state))
+    if seen.canary is not None and seen.at > (book.removal_at or book.since) + GRACE:
+        draft.tell(told.Drifted("a canary was left behind"))
+        draft.ask_removal()

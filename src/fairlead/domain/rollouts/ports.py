@@ -1,0 +1,100 @@
+"""What a rollout needs of the world; adapters (local, Kubernetes, Istio, …) implement it.
+
+Every writing call carries an order. Calls may come late, twice and out of order: one whose order
+is lower than the highest that was performed for the same rollout and part (primary, canary, route,
+status) must change nothing, and one performed before may be performed again without effect.
+"""
+
+from typing import Any, Protocol
+
+from fairlead.domain.analysis.conditions import Answer
+from fairlead.domain.rollouts import messages
+from fairlead.domain.rollouts.sight import Pods, Shown
+from fairlead.domain.rollouts.spec import Check
+
+
+class Platform(Protocol):
+    """Where the workload runs."""
+
+    async def ensure(self, wanted: messages.EnsureVersion) -> None:
+        """Let the version run in its slot at its scale; do not wait for it to be ready."""
+        ...
+
+    async def remove_canary(self, wanted: messages.RemoveCanary) -> None:
+        """Empty the canary's slot, letting its requests end; an empty one is a success."""
+        ...
+
+    async def let_go(self, gone: messages.LetGo) -> None:
+        """The rollout was deleted: stop what nobody else collects; make nothing."""
+        ...
+
+    async def pods(self, name: str) -> tuple[Pods | None, Pods | None]:
+        """The primary's and the canary's, each None where the slot is empty.
+
+        `Pods.known` counts endpoints that the router has taken in; a platform that cannot see
+        that counts those which are ready longer than the router's stated delay.
+        """
+        ...
+
+
+class Router(Protocol):
+    """What shares requests between the two slots."""
+
+    async def route(self, wanted: messages.SetRoute) -> None:
+        """Change the route in place, in one write; never delete and make it again.
+
+        While `route.joined`, the canary's backend is held by the proxies even at weight 0.
+        """
+        ...
+
+    async def shown(self, name: str) -> Shown | None:
+        """What the proxies really do, with the order of the write they show; None: no route."""
+        ...
+
+    async def give_back(self, gone: messages.LetGo) -> None:
+        """The rollout was deleted: restore a route that was adopted; one of ours is collected."""
+        ...
+
+
+class Samples(Protocol):
+    """The numbers of both sides for the judge."""
+
+    control: dict[str, list[float | None]]
+    experiment: dict[str, list[float | None]]
+
+
+class Metrics(Protocol):
+    """What answers queries."""
+
+    async def ask(self, check: Check, about: messages.Measure) -> Answer:
+        """A value, silence, or why the question could not be asked: three different things."""
+        ...
+
+    async def compare(self, check: Check, about: messages.Measure) -> Samples:
+        """Series of both sides since `about.since`; Unavailable where they cannot be read."""
+        ...
+
+
+class Gates(Protocol):
+    """What opens or stays closed: web-hooks, and people behind them."""
+
+    async def is_open(self, check: Check, about: messages.Measure) -> tuple[bool, str]:
+        """Whether one may pass, and what was said."""
+        ...
+
+    async def notify(self, news: messages.Notify) -> None: ...
+
+
+class Owner(Protocol):
+    """The object that people look at and edit."""
+
+    async def publish(self, status: messages.PublishStatus) -> None:
+        """Show the status; one with a lower serial than shown is old news."""
+        ...
+
+    async def reset_override(self, name: str, generation: int) -> None:
+        """Set the override flag to false, unless the object changed after this generation."""
+        ...
+
+
+Status = dict[str, Any]

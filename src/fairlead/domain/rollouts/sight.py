@@ -1,0 +1,61 @@
+"""What is seen of the world: pods of both versions, and the write the mesh shows."""
+
+import datetime as dt
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Pods:
+    """One slot, the primary's or the canary's, as it stands."""
+
+    revision: str
+    desired: int
+    ready: int
+    """Pods of this revision that are ready; those of another one do not count."""
+
+    known: int
+    """Ready endpoints of this revision that the mesh has taken in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What the proxies really do: the number of our newest write they show, and the share."""
+
+    order: int
+    share: int
+    drift: str = ""
+    """What somebody else changed in our route; empty if nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """Everything at one moment."""
+
+    at: dt.datetime
+    primary: Pods | None = None
+    canary: Pods | None = None
+    route: Shown | None = None
+
+    def same_as(self, other: "Sight | None") -> bool:
+        """Whether nothing changed but the time."""
+        return other is not None and (self.primary, self.canary, self.route) == (
+            other.primary,
+            other.canary,
+            other.route,
+        )
+
+
+NOTHING = Pods("", 0, 0, 0)
+
+
+def stands(pods: Pods | None, revision: str, need: int) -> bool:
+    """Whether so many pods of the revision are ready and known to the mesh."""
+    return is_ready(pods, revision, need) and (pods or NOTHING).known >= need
+
+
+def is_ready(pods: Pods | None, revision: str, need: int) -> bool:
+    return pods is not None and pods.revision == revision and pods.ready >= max(1, need)
+
+
+def ready(pods: Pods | None, revision: str) -> int:
+    return pods.ready if pods is not None and pods.revision == revision else 0

@@ -1,0 +1,90 @@
+"""The plan: every strategy becomes a row of steps, the last of which has all the traffic."""
+
+import datetime as dt
+import math
+from dataclasses import dataclass
+
+from fairlead.domain.rollouts.strategy import NO_TIME, Kind, Pace, Scale, Strategy
+from fairlead.domain.traffic import routes, weights
+from fairlead.domain.values import ALL, NONE, Percent
+
+USUAL_STEP = 10
+USUAL_MOST = 50
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One place on the way: the route, the load to be ready for, what must pass here."""
+
+    route: routes.Route
+    load: Percent
+    """The share of all requests that may meet the canary, for its scale."""
+
+    pause: dt.timedelta = NO_TIME
+    approve: bool = False
+    fixed: int | None = None
+
+    @property
+    def share(self) -> Percent:
+        return self.route.share
+
+
+Plan = tuple[Step, ...]
+
+
+def plan(strategy: Strategy) -> Plan:
+    """The steps of this strategy, the full one last."""
+    full = Step(_full(strategy), ALL, strategy.bake)
+    match strategy.kind:
+        case Kind.CANARY:
+            first = (_mirrored(strategy),) if strategy.mirror else ()
+            before = first + tuple(_weighted(strategy, pace) for pace in paces(strategy))
+        case Kind.BLUE_GREEN:
+            # Switched at once, so all pods must stand before anybody looks at the preview.
+            route = routes.Route(joined=True, mirror=strategy.mirror)
+            before = (Step(route, ALL, strategy.pause),)
+        case Kind.AB:
+            route = routes.Route(joined=True, matches=strategy.matches, affinity=strategy.affinity)
+            before = (Step(route, ALL, strategy.pause, fixed=strategy.scale.fixed),)
+    before = tuple(step for step in before if step.share < ALL)
+    if before and strategy.approve:
+        last = before[-1]
+        before = (*before[:-1], Step(last.route, last.load, last.pause, True, last.fixed))
+    return (*before, full)
+
+
+def paces(strategy: Strategy) -> tuple[Pace, ...]:
+    """The weights of a canary, whichever way they were written."""
+    if strategy.steps:
+        return tuple(
+            Pace(pace.share, pace.pause or strategy.pause, pace.approve) for pace in strategy.steps
+        )
+    size = strategy.step_weight or USUAL_STEP
+    most = strategy.max_weight or max(size, ALL if strategy.step_weight else USUAL_MOST)
+    shares = [*range(size, most, size), most]
+    return tuple(Pace(Percent(share), strategy.pause) for share in shares)
+
+
+def pods(scale: Scale, load: int, replicas: int) -> int:
+    """How many pods carry this load, where all of it is carried by so many."""
+    if load >= ALL:
+        return max(1, replicas)
+    if scale.fixed is not None:
+        return scale.fixed
+    return max(1, math.ceil(replicas * load / ALL))
+
+
+def _full(strategy: Strategy) -> routes.Route:
+    return routes.Route(weights.giving(ALL), joined=True, affinity=strategy.affinity)
+
+
+def _mirrored(strategy: Strategy) -> Step:
+    route = routes.Route(joined=True, mirror=strategy.mirror)
+    return Step(route, strategy.mirror, strategy.pause, fixed=strategy.scale.fixed)
+
+
+def _weighted(strategy: Strategy, pace: Pace) -> Step:
+    split = weights.giving(pace.share)
+    affinity = strategy.affinity if pace.share > NONE else None
+    route = routes.Route(split, joined=True, affinity=affinity)
+    return Step(route, pace.share, pace.pause, pace.approve, strategy.scale.fixed)

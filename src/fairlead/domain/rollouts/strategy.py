@@ -1,0 +1,109 @@
+"""What a user asks of a rollout's way: weights, pauses, previews, matches."""
+
+import datetime as dt
+import enum
+from dataclasses import dataclass
+
+from fairlead import errors
+from fairlead.domain.traffic.routes import Affinity, Match
+from fairlead.domain.values import ALL, NONE, Percent, percent
+
+NO_TIME = dt.timedelta()
+
+
+class Kind(enum.Enum):
+    """How the new version meets requests before it gets all of them."""
+
+    CANARY = "canary"
+    BLUE_GREEN = "blueGreen"
+    AB = "ab"
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """One step of a canary: its share, and what it waits for besides its checks."""
+
+    share: Percent
+    pause: dt.timedelta = NO_TIME
+    approve: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """The canary's pods: in proportion to its share, or a fixed number."""
+
+    fixed: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.fixed is not None and self.fixed < 1:
+            raise errors.Rejected(f"fixed scale below 1: {self.fixed}", hint="use at least one pod")
+
+
+@dataclass(frozen=True, slots=True)
+class Strategy:
+    """The way a version takes; `steps.plan` makes the steps of it."""
+
+    kind: Kind = Kind.CANARY
+    steps: tuple[Pace, ...] = ()
+    step_weight: int | None = None
+    max_weight: int | None = None
+    matches: tuple[Match, ...] = ()
+    mirror: Percent = NONE
+    affinity: Affinity | None = None
+    scale: Scale = Scale()
+    pause: dt.timedelta = NO_TIME
+    """How long each step lasts at least, where the step itself does not say."""
+
+    approve: bool = False
+    """A person must agree before all traffic moves."""
+
+    bake: dt.timedelta = NO_TIME
+    """How long the new version carries everything while the old one stands by."""
+
+    promotion: tuple[Percent, ...] = ()
+    """The canary's shares on the way back to the re-made primary; empty: at once."""
+
+    def __post_init__(self) -> None:
+        percent(self.mirror)
+        for span in (self.pause, self.bake, *(pace.pause for pace in self.steps)):
+            if span < NO_TIME:
+                raise errors.Rejected(f"a time below 0: {span}", hint="use 0s or more")
+        _check_weights(self)
+        _check_kind(self)
+
+
+def _check_weights(strategy: Strategy) -> None:
+    if strategy.steps and strategy.step_weight is not None:
+        raise errors.Rejected("both steps and stepWeight are set", hint="use one of them")
+    if strategy.max_weight is not None and strategy.step_weight is None:
+        raise errors.Rejected("maxWeight without stepWeight", hint="set stepWeight, or steps")
+    for value in (strategy.step_weight, strategy.max_weight):
+        if value is not None and not 1 <= value <= ALL:
+            raise errors.Rejected(f"weight outside 1-100: {value}", hint="use whole percents")
+    shares = [percent(pace.share) for pace in strategy.steps]
+    if shares != sorted(shares):
+        raise errors.Rejected(
+            f"steps that go down: {shares}", hint="let each share be at least the one before"
+        )
+    back = [percent(share) for share in strategy.promotion]
+    if back != sorted(back, reverse=True):
+        raise errors.Rejected(
+            f"promotion steps that go up: {back}", hint="name the canary's share, falling"
+        )
+
+
+def _check_kind(strategy: Strategy) -> None:
+    weighted = bool(strategy.steps or strategy.step_weight)
+    if strategy.kind is Kind.AB and not strategy.matches:
+        raise errors.Rejected(
+            "an A/B test without a match", hint="say which header or cookie picks the canary"
+        )
+    if strategy.kind is not Kind.AB and strategy.matches:
+        raise errors.Rejected(
+            f"matches in a strategy that has none: {strategy.kind.value}", hint="use kind ab"
+        )
+    if strategy.kind is not Kind.CANARY and weighted:
+        raise errors.Rejected(
+            f"weight steps in a strategy that has none: {strategy.kind.value}",
+            hint="use kind canary, or leave the steps out",
+        )

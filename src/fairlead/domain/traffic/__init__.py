@@ -1,0 +1,1 @@
+"""The science of traffic: how requests are shared between two versions, and by what route."""

@@ -1,0 +1,122 @@
+"""A route: the split, and the rules beside it (matches, mirror, stickiness).
+
+A route also says whether the proxy must hold the canary's backend. A proxy that learns of a
+backend in the same breath as its first weight, or forgets it with its last, loses requests; so
+the canary joins at weight 0 and leaves at weight 0, each in a write of its own.
+"""
+
+import enum
+import re
+from dataclasses import dataclass, replace
+
+from fairlead import errors
+from fairlead.domain.traffic.weights import HOME, Split, giving
+from fairlead.domain.values import ALL, NONE, Percent, percent
+
+_TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
+
+
+class Where(enum.Enum):
+    """The part of a request that a match reads."""
+
+    HEADER = "header"
+    COOKIE = "cookie"
+
+
+class How(enum.Enum):
+    """How it reads it."""
+
+    EXACT = "exact"
+    PREFIX = "prefix"
+    REGEX = "regex"
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """Requests that carry this go to the canary, whatever the split says."""
+
+    where: Where
+    name: str
+    value: str
+    how: How = How.EXACT
+
+    def __post_init__(self) -> None:
+        if not _TOKEN.fullmatch(self.name):
+            raise errors.Rejected(
+                f"not the name of a {self.where.value}: {self.name[:80]!r}",
+                hint="use letters, digits and dashes",
+            )
+        if self.how is How.REGEX:
+            try:
+                re.compile(self.value)
+            except re.error as error:
+                raise errors.Rejected(
+                    f"not a regular expression ({error}): {self.value[:80]}",
+                    hint="escape brackets and stars that are meant as they stand",
+                ) from error
+
+
+@dataclass(frozen=True, slots=True)
+class Affinity:
+    """Whoever met the canary once stays with it, by a cookie, for so many seconds."""
+
+    cookie: str
+    max_age: int = 86_400
+
+    def __post_init__(self) -> None:
+        if not _TOKEN.fullmatch(self.cookie) or self.max_age < 1:
+            raise errors.Rejected(
+                f"not a cookie with an age: {self.cookie[:80]!r} for {self.max_age} s",
+                hint="use a name of letters, digits and dashes, and at least 1 second",
+            )
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """How requests go, as one write."""
+
+    split: Split = HOME
+    joined: bool = False
+    """The proxy holds the canary's backend, even at weight 0."""
+
+    matches: tuple[Match, ...] = ()
+    mirror: Percent = NONE
+    affinity: Affinity | None = None
+
+    def __post_init__(self) -> None:
+        percent(self.mirror)
+        if not self.joined and (self.reaches_canary or self.affinity):
+            raise errors.Rejected(
+                "a route that reaches a canary which has not joined",
+                hint="let the canary join at weight 0 first",
+            )
+
+    @property
+    def share(self) -> Percent:
+        return self.split.canary
+
+    @property
+    def reaches_canary(self) -> bool:
+        """Whether any request, or a copy of one, can meet the canary."""
+        return bool(self.split.canary or self.matches or self.mirror)
+
+    def with_share(self, share: int) -> "Route":
+        return replace(self, split=giving(share))
+
+
+AT_HOME = Route()
+STANDBY = Route(joined=True)
+
+
+def only_split(share: int) -> Route:
+    """A share of the requests and no other rule; the canary stays joined."""
+    return Route(giving(share), joined=True)
+
+
+def rises(before: Route, after: Route) -> bool:
+    """Whether the canary gets to see more than before."""
+    return (
+        after.share > before.share
+        or after.mirror > before.mirror
+        or (after.matches not in ((), before.matches) and before.share < ALL)
+    )

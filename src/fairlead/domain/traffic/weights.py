@@ -1,0 +1,48 @@
+"""A split of requests between a primary and a canary; it always sums to 100."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from fairlead import errors
+from fairlead.domain.values import ALL, NONE, Percent, percent
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """What each of the two gets of the requests that no other rule has taken."""
+
+    primary: Percent
+    canary: Percent
+
+    def __post_init__(self) -> None:
+        if percent(self.primary) + percent(self.canary) != ALL:
+            raise errors.Rejected(
+                f"weights do not sum to 100: {self.primary} and {self.canary}",
+                hint="give the canary's share; the primary gets the rest",
+            )
+
+
+HOME = Split(ALL, NONE)
+
+
+def giving(canary: int) -> Split:
+    """The split that gives the canary this share."""
+    share = percent(canary)
+    return Split(Percent(ALL - share), share)
+
+
+def in_percent(weights: Sequence[int]) -> tuple[Percent, ...]:
+    """Weights of any sum as whole percents that sum to 100, by the largest remainders.
+
+    Meshes share out in proportion: 30 and 10, written by hand, are 75 and 25.
+    """
+    total = sum(weights)
+    if total <= 0 or min(weights) < 0:
+        raise errors.Rejected(
+            f"weights that share nothing out: {list(weights)}", hint="use one weight above 0"
+        )
+    whole = [weight * ALL // total for weight in weights]
+    behind = sorted(range(len(weights)), key=lambda n: (-(weights[n] * ALL % total), n))
+    for n in behind[: ALL - sum(whole)]:
+        whole[n] += 1
+    return tuple(map(Percent, whole))
