@@ -49,7 +49,7 @@ def allowed_share(state: states.GoingHome, now: dt.datetime) -> int:
     share = book.route.share
     if book.sight is None or share == 0:
         return share
-    able = sight.ready(book.sight.primary, book.stable.revision)
+    able = able_pods(book)
     helps = sight.ready(book.sight.canary, state.run.target.revision)
     needed = need(state)
     if able >= needed or not helps:
@@ -61,10 +61,21 @@ def allowed_share(state: states.GoingHome, now: dt.datetime) -> int:
     return min(share, ALL - ALL * able // needed)
 
 
+def able_pods(book: states.Book) -> int:
+    """Ready pods of the stable version that will stay what they are.
+
+    A promotion that was undone may have left its errand behind: the primary still looks like the
+    old version, and is replaced the moment after. So our later errand must be seen performed.
+    """
+    pods = book.sight.primary if book.sight else None
+    if pods is None or pods.order < book.primary_from:
+        return 0
+    return sight.ready(pods, book.stable.revision)
+
+
 def waiting_for(state: states.GoingHome) -> str:
     book = state.book
-    pods = book.sight.primary if book.sight else None
-    able, needed = sight.ready(pods, book.stable.revision), need(state)
+    able, needed = able_pods(book), need(state)
     if book.route.share and able < needed:
         return f"{able} of {needed} pods of the stable version ready"
     if not book.shown:

@@ -10,6 +10,7 @@ from fairlead import errors
 from fairlead.domain.analysis.limits import Tally
 from fairlead.domain.rollouts import events as told
 from fairlead.domain.rollouts import states
+from fairlead.domain.rollouts.messages import Slot
 from fairlead.domain.rollouts.states import Book, Inquiry, Run, State
 from fairlead.domain.traffic.routes import AT_HOME
 from fairlead.engine import machine as machines
@@ -202,8 +203,12 @@ def _home_began(state: State, event: told.HomeBegan) -> State:
 
 def _version_asked(state: State, event: told.VersionAsked) -> State:
     ask = states.Ask(event.order, event.version, event.replicas, event.at_least, event.at)
+    changes: dict[str, Any] = {event.slot.value: ask}
+    before = _book(state).primary
+    if event.slot is Slot.PRIMARY and (before is None or before.version != event.version):
+        changes["primary_from"] = event.order
     look_at = event.at + states.FIRST_LOOK
-    return _noted(state, order=event.order, looks=0, look_at=look_at, **{event.slot.value: ask})
+    return _noted(state, order=event.order, looks=0, look_at=look_at, **changes)
 
 
 def _route_asked(state: State, event: told.RouteAsked) -> State:
@@ -240,8 +245,7 @@ def _look_asked(state: State, event: told.LookAsked) -> State:
 
 def _sighted(state: State, event: told.Sighted) -> State:
     # Orders are never used twice, even by a rollout that forgot some in a crash.
-    shown = event.sight.route.order if event.sight.route else 0
-    return _noted(state, sight=event.sight, order=max(_book(state).order, shown))
+    return _noted(state, sight=event.sight, order=max(_book(state).order, event.sight.order))
 
 
 def _drifted(state: State, _: told.Drifted) -> State:

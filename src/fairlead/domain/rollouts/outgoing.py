@@ -67,7 +67,7 @@ def sends_of(event: told.Event, after: states.State) -> Iterator[Send]:
 
 def wake_at(state: states.State, now: dt.datetime) -> dt.datetime | None:
     """The next moment that may change something by itself."""
-    moments = (moment for moment in _moments(state) if moment is not None and moment > now)
+    moments = (moment for moment in _moments(state, now) if moment is not None and moment > now)
     return min(moments, default=None)
 
 
@@ -84,8 +84,10 @@ def look_at(state: states.State) -> dt.datetime | None:
             return None
 
 
-def _moments(state: states.State) -> Iterator[dt.datetime | None]:
-    yield look_at(state)
+def _moments(state: states.State, now: dt.datetime) -> Iterator[dt.datetime | None]:
+    look = look_at(state)
+    # A look that was due while nobody lived is due soon, not never.
+    yield max(look, now + states.FIRST_LOOK) if look is not None and look <= now else look
     if not isinstance(state, states.Running):
         return
     book, run = state.book, state.run

@@ -11,6 +11,8 @@ from fairlead.domain.rollouts.sight import Sight
 GRACE = dt.timedelta(seconds=30)
 """So long after a write its absence is a delay; later, somebody undid it."""
 
+LONG_GRACE = dt.timedelta(minutes=10)
+
 
 def observe(draft: Draft, seen: Sight) -> None:
     state = draft.state
@@ -23,7 +25,7 @@ def observe(draft: Draft, seen: Sight) -> None:
     before = book.sight
     if _worth_keeping(state, seen):
         draft.tell(told.Sighted(seen))
-    what = _route_drift(book, before, seen)
+    what = _route_drift(state, before, seen)
     if what:
         draft.tell(told.Drifted(what))
         draft.ask_route(book.route, f"put back: {what}")
@@ -34,7 +36,8 @@ def observe(draft: Draft, seen: Sight) -> None:
 def _worth_keeping(state: states.Known, seen: Sight) -> bool:
     """An idle rollout notes nothing; one under way notes changes, and the first look of a place."""
     if isinstance(state, states.Idle):
-        return seen.route is not None and seen.route.order > state.book.order
+        mending = state.book.route_at is not None and state.book.route_at > state.book.since
+        return seen.order > state.book.order or (mending and not seen.same_as(state.book.sight))
     before = state.book.sight
     if before is None or not seen.same_as(before):
         return True
@@ -43,22 +46,31 @@ def _worth_keeping(state: states.Known, seen: Sight) -> bool:
     return before.at <= asked <= seen.at and before.at < seen.at
 
 
-def _route_drift(book: states.Book, before: Sight | None, seen: Sight) -> str:
+def _route_drift(state: states.Known, before: Sight | None, seen: Sight) -> str:
     """What somebody changed in our route, or nothing."""
+    book, route = state.book, seen.route
     if book.route_at is None:
         return ""
-    route = seen.route
     if route is None or route.order < book.route_order:
-        shown = before.route if before else None
-        undone = shown is not None and shown.order == book.route_order
-        if undone or seen.at > book.route_at + GRACE:
-            return "the route was removed or replaced"
-        return ""
+        return "the route was removed or replaced" if _undone(state, before, seen) else ""
     if route.order > book.route_order:
         return f"the route shows a write that is not remembered: {route.order}"
     if route.share != book.route.share:
         return f"the canary's weight was set to {route.share} by hand"
     return route.drift
+
+
+def _undone(state: states.Known, before: Sight | None, seen: Sight) -> bool:
+    """Whether our route had been shown and is not any more; a slow mesh undoes nothing."""
+    book = state.book
+    shown = before.route if before else None
+    if shown is not None and shown.order == book.route_order:
+        return True
+    if not isinstance(state, states.Idle) or book.route_at is None:
+        return False
+    # Nobody comes here before the route was shown; a mend of it gets its time.
+    mending = book.route_at > book.since
+    return seen.at > book.route_at + LONG_GRACE if mending else seen.at > book.since
 
 
 def _mend_idle(draft: Draft, seen: Sight) -> None:

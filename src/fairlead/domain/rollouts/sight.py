@@ -16,6 +16,9 @@ class Pods:
     known: int
     """Ready endpoints of this revision that the mesh has taken in."""
 
+    order: int = 0
+    """The highest order that was performed for this slot."""
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
@@ -35,6 +38,12 @@ class Sight:
     primary: Pods | None = None
     canary: Pods | None = None
     route: Shown | None = None
+
+    @property
+    def order(self) -> int:
+        """The highest order to be seen anywhere."""
+        parts = (self.primary, self.canary, self.route)
+        return max((part.order for part in parts if part is not None), default=0)
 
     def same_as(self, other: "Sight | None") -> bool:
         """Whether nothing changed but the time."""

@@ -82,6 +82,9 @@ class Book:
     route_order: int = 0
     route_at: dt.datetime | None = None
     primary: Ask | None = None
+    primary_from: int = 0
+    """The order with which the primary was first asked to be what it is to be now."""
+
     canary: Ask | None = None
     removal: int | None = None
     removal_at: dt.datetime | None = None

@@ -7,6 +7,7 @@ from fairlead.domain.rollouts import events as told
 from fairlead.domain.rollouts import messages, states
 from fairlead.domain.rollouts.draft import Draft
 from fairlead.domain.rollouts.spec import Version
+from fairlead.domain.values import ALL
 
 Verb = (
     messages.Pause
@@ -80,8 +81,10 @@ def _promote(draft: Draft, state: states.Known, verb: messages.PromoteFully) -> 
 
 def _abort(draft: Draft, state: states.Known, verb: messages.Abort) -> None:
     match state:
-        case states.Queued() | states.Moving() | states.Watching() | states.Promoting():
+        case states.Queued() | states.Moving() | states.Watching():
             draft.go_home(verb.why or f"aborted by {verb.by}")
+        case states.Promoting():
+            _undo_promotion(draft, state, verb.why or f"aborted by {verb.by}")
         case states.GoingHome():
             pass
         case states.Founding():
@@ -90,6 +93,20 @@ def _abort(draft: Draft, state: states.Known, verb: messages.Abort) -> None:
             _refuse("no rollout under way", "to undo a finished one, roll back to a revision")
         case unreachable:
             assert_never(unreachable)
+
+
+def _undo_promotion(draft: Draft, state: states.Promoting, why: str) -> None:
+    """While the canary carries everything the primary may become the old version again.
+
+    Once traffic is back on the new primary it must not be changed under it: the promotion ends,
+    and the old version comes back through the canary's slot, without steps.
+    """
+    book = state.book
+    errand = told.Errand(book.stable, why, straight=True)
+    if book.route.share == ALL:
+        draft.go_home(why)
+    elif book.due != errand:
+        draft.tell(told.RunDue(errand))
 
 
 def _retry(draft: Draft, state: states.Known, verb: messages.Retry) -> None:
@@ -125,7 +142,7 @@ def _roll_back(draft: Draft, state: states.Known, verb: messages.RollBackTo) -> 
             _refuse(f"it runs already: {version}", "name an earlier revision")
         return
     if isinstance(state, states.Promoting) and version == book.stable:
-        draft.go_home(why)
+        _undo_promotion(draft, state, why)
         return
     draft.tell(told.RunDue(told.Errand(version, why, straight=True)))
     if under_way:

@@ -16,7 +16,7 @@ from typing import Any
 
 from fairlead import errors
 from fairlead.domain.analysis.conditions import Phase
-from fairlead.domain.rollouts import bonds, messages, states, view
+from fairlead.domain.rollouts import bonds, messages, states
 from fairlead.domain.rollouts.group import GROUP
 from fairlead.domain.rollouts.limiter import LIMITER
 from fairlead.domain.rollouts.machine import ROLLOUT
@@ -145,10 +145,11 @@ class World:
     def forget(self, name: str = "shop") -> dict[str, Any]:
         """The store is lost, with outbox and timers; the status is all that is left."""
         stream = bonds.rollout_stream(name)
-        status = view.status(self.streams.pop(stream))
+        del self.streams[stream]
         self.timers.pop(stream, None)
         self._queue = []
-        return status
+        published = (each for each in self.effects if isinstance(each, messages.PublishStatus))
+        return max(published, key=lambda each: each.serial).status
 
     def run(self, until: Callable[[], bool] | None = None, *, longest: float = 7200) -> bool:
         """Let time pass until the condition holds, or nothing is left to happen."""
@@ -335,7 +336,8 @@ class Place:
         if side is None:
             return None
         revision, size = side.version.revision, len(side.ready_at)
-        return Pods(revision, size, self.ready(slot), self.known(slot))
+        order = self.orders.get(slot, 0)
+        return Pods(revision, size, self.ready(slot), self.known(slot), order)
 
     def _ready_at(self, version: Version) -> dt.datetime:
         if version.revision in self.world.habits.broken:

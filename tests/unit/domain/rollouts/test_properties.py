@@ -1,0 +1,162 @@
+"""Whatever fails and whenever: weights sum to 100, and traffic ends on a healthy version."""
+
+import datetime as dt
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fairlead.domain.analysis.conditions import Phase
+from fairlead.domain.analysis.limits import Limits
+from fairlead.domain.rollouts import events as told
+from fairlead.domain.rollouts import messages, states, view
+from fairlead.domain.rollouts.spec import Check, Spec
+from fairlead.domain.rollouts.strategy import Kind, Pace, Scale, Strategy
+from fairlead.domain.traffic.routes import Match, Where
+from fairlead.domain.values import Percent
+from tests.unit.domain.rollouts.world import BAD, GOOD, START, Habits, World, refused
+
+EXAMPLES = 25
+MINUTE = dt.timedelta(minutes=1)
+CHECK = Check("errors", limits=Limits(count=2, interval=dt.timedelta(seconds=20)))
+STRATEGIES = {
+    "steps": Strategy(steps=(Pace(Percent(10)), Pace(Percent(50), MINUTE))),
+    "even": Strategy(step_weight=30, max_weight=60, promotion=(Percent(60), Percent(20))),
+    "approved": Strategy(steps=(Pace(Percent(20), approve=True),), scale=Scale(2)),
+    "blue/green": Strategy(kind=Kind.BLUE_GREEN, pause=MINUTE, bake=MINUTE),
+    "a/b": Strategy(kind=Kind.AB, matches=(Match(Where.HEADER, "x-beta", "1"),)),
+    "mirrored": Strategy(mirror=Percent(20), step_weight=50, bake=2 * MINUTE),
+}
+VERBS: tuple[messages.Command, ...] = (
+    messages.Pause("ada"), messages.Resume("ada"), messages.Approve("ada"),
+    messages.PromoteFully("ada"), messages.Abort("ada"), messages.Retry("ada"),
+    messages.RollBackTo("v1", "ada"), messages.RollBackTo("v0", "ada"),
+)  # fmt: skip
+trouble = st.builds(
+    Habits,
+    ready_after=st.sampled_from([0.2, 3, 40]),
+    lag=st.sampled_from([0.05, 0.5, 5, 60]),
+    broken=st.sampled_from([frozenset[str](), frozenset({"v2"})]),
+    verdicts=st.sampled_from([GOOD, BAD, Phase.INCONCLUSIVE, Phase.ERROR, None]).map(
+        lambda phase: {"v2": phase}
+    ),
+    fail=st.sampled_from([0, 0.3]),
+    vanish=st.sampled_from([0, 0.2]),
+    twice=st.sampled_from([0, 0.3]),
+    stale=st.sampled_from([0, 0.3]),
+    crash=st.sampled_from([0, 0.02, 0.2]),
+    deaf=st.booleans(),
+    until=st.sampled_from([START + 10 * MINUTE, START + 40 * MINUTE]),
+)
+meddling = st.lists(st.tuples(st.integers(1, 600), st.integers(0, len(VERBS) + 1)), max_size=4)
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(st.sampled_from(sorted(STRATEGIES)), trouble, meddling, st.integers(0, 10_000))
+def test_every_history_ends_well(
+    strategy: str, habits: Habits, meddles: list[tuple[int, int]], seed: int
+) -> None:
+    world, spec = World(habits, seed), Spec(STRATEGIES[strategy], (CHECK,))
+    world.want("v0", spec)
+    world.run_until(states.Idle)
+    world.want("v1", spec)
+    world.send(messages.PromoteFully("ada"))
+    world.run(longest=1800)
+    world.want("v2", spec)
+
+    for seconds, verb in meddles:
+        world.run(longest=seconds)
+        if verb < len(VERBS):
+            refused(world, VERBS[verb])
+        else:
+            world.want(f"v{verb - len(VERBS) + 2}", spec)
+    world.run(longest=6 * 3600)
+
+    check_ends_well(world)
+    check_decided(world)
+
+
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.sampled_from(sorted(STRATEGIES)),
+    st.sampled_from([GOOD, BAD, Phase.INCONCLUSIVE, None]),
+    st.sampled_from([(0.0, 0.0, 0.0), (0.3, 0.2, 0.3)]),
+    meddling,
+    st.integers(0, 10_000),
+)
+def test_no_request_is_lost_where_only_messages_stray(
+    strategy: str,
+    verdict: Phase | None,
+    straying: tuple[float, float, float],
+    meddles: list[tuple[int, int]],
+    seed: int,
+) -> None:
+    fail, vanish, twice = straying
+    habits = Habits(verdicts={"v2": verdict}, fail=fail, vanish=vanish, twice=twice)
+    world, spec = World(habits, seed), Spec(STRATEGIES[strategy], (CHECK,))
+    world.want("v1", spec)
+    world.run_until(states.Idle)
+    world.want("v2", spec)
+
+    for seconds, verb in meddles:
+        world.run(longest=seconds)
+        if verb < len(VERBS):
+            refused(world, VERBS[verb])
+        else:
+            world.want(f"v{verb - len(VERBS) + 2}", spec)
+    world.run(longest=4 * 3600)
+
+    assert world.place("shop").hurt == []
+    check_ends_well(world)
+
+
+@pytest.mark.parametrize("strategy", sorted(STRATEGIES))
+def test_a_store_lost_at_any_moment_is_rebuilt_from_the_status(strategy: str) -> None:
+    spec = Spec(STRATEGIES[strategy], (CHECK,))
+    for seconds in range(1, 90, 4):
+        world = World()
+        world.want("v1", spec)
+        world.run_until(states.Idle)
+        world.want("v2", spec)
+        world.run(longest=seconds)
+
+        status = world.forget()
+        world.send(messages.Adopt(status))
+        world.want("v2", spec)
+        world.run(longest=1800)
+        refused(world, messages.Approve("ada"))
+        world.run(longest=1800)
+
+        assert isinstance(world.state(), states.Idle), (seconds, world.state())
+        assert world.state().book.stable.revision == "v2"
+        assert world.place("shop").hurt == [], seconds
+
+
+def check_ends_well(world: World) -> None:
+    state = world.state()
+    phase = view.phase(state)
+    ends = (view.Phase.STABLE, view.Phase.TAKEN_BACK, view.Phase.PAUSED, view.Phase.STALLED,
+            view.Phase.AWAITING_APPROVAL)  # fmt: skip
+    assert phase in ends, (phase, view.sentence(state), world.told()[-4:])
+    if phase is view.Phase.PAUSED:
+        assert state.book.paused.why
+    place = world.place("shop")
+    assert place.healthy(), (view.sentence(state), place.route)
+    if isinstance(state, states.Idle):
+        assert place.route[1].share == 0
+        side = place.slots[messages.Slot.PRIMARY]
+        assert side is not None
+        assert side.version == state.book.stable
+
+
+def check_decided(world: World) -> None:
+    """The proxies never showed a share that was not decided, and all weights sum to 100."""
+    decided = {
+        event.order: event.route for event in world.told() if isinstance(event, told.RouteAsked)
+    }
+    for _, order, route in world.place("shop").routes:
+        assert decided[order] == route
+        assert route.split.primary + route.split.canary == 100
+    began = [event for event in world.told() if isinstance(event, told.MoveBegan)]
+    highest = max((event.share for event in began), default=0)
+    assert all(route.share <= highest for route in decided.values())

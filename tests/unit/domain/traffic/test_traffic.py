@@ -1,0 +1,87 @@
+"""Splits sum to 100, and a route never reaches a canary that has not joined."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairlead import errors
+from fairlead.domain.traffic import routes, weights
+from fairlead.domain.traffic.routes import Affinity, How, Match, Route, Where
+from fairlead.domain.values import Percent, percent
+
+
+@given(st.integers(0, 100))
+def test_a_split_always_sums_to_100(share: int) -> None:
+    split = weights.giving(share)
+
+    assert (split.primary + split.canary, split.canary) == (100, share)
+
+
+@pytest.mark.parametrize("share", [-1, 101, 1000, True])
+def test_a_share_outside_0_to_100_is_refused(share: int) -> None:
+    with pytest.raises(errors.Rejected, match="share outside 0-100"):
+        percent(share)
+
+
+def test_weights_that_do_not_sum_to_100_are_refused() -> None:
+    with pytest.raises(errors.Rejected, match="do not sum to 100: 30 and 10"):
+        weights.Split(Percent(30), Percent(10))
+
+
+@pytest.mark.parametrize(
+    ("given_", "shown"),
+    [((30, 10), (75, 25)), ((1, 1, 1), (34, 33, 33)), ((0, 5), (0, 100)), ((90, 10), (90, 10))],
+)
+def test_hand_written_weights_are_read_as_a_mesh_reads_them(
+    given_: tuple[int, ...], shown: tuple[int, ...]
+) -> None:
+    assert weights.in_percent(given_) == shown
+
+
+@given(st.lists(st.integers(0, 10_000), min_size=1, max_size=5).filter(lambda some: sum(some) > 0))
+def test_percents_of_any_weights_sum_to_100(given_: list[int]) -> None:
+    assert sum(weights.in_percent(given_)) == 100
+
+
+@pytest.mark.parametrize("nothing", [[0, 0], [-5, 10]])
+def test_weights_that_share_nothing_out_are_refused(nothing: list[int]) -> None:
+    with pytest.raises(errors.Rejected, match="weights that share nothing out"):
+        weights.in_percent(nothing)
+
+
+def test_a_route_reaches_its_canary_only_after_it_joined() -> None:
+    with pytest.raises(errors.Rejected, match="has not joined"):
+        Route(weights.giving(1))
+    with pytest.raises(errors.Rejected, match="has not joined"):
+        Route(mirror=Percent(5))
+
+    assert not routes.STANDBY.reaches_canary
+    assert routes.only_split(1).reaches_canary
+
+
+def test_more_share_mirror_or_matches_is_a_rise_and_less_is_not() -> None:
+    beta = Route(joined=True, matches=(Match(Where.COOKIE, "beta", "1"),))
+    mirrored = Route(joined=True, mirror=Percent(5))
+
+    assert routes.rises(routes.STANDBY, routes.only_split(5))
+    assert routes.rises(routes.STANDBY, beta)
+    assert routes.rises(routes.STANDBY, mirrored)
+    assert not routes.rises(routes.only_split(5), routes.STANDBY)
+    assert not routes.rises(routes.AT_HOME, routes.STANDBY)
+    assert not routes.rises(beta, beta)
+    assert routes.only_split(5).with_share(7) == routes.only_split(7)
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: Match(Where.HEADER, "bad name", "1"), "not the name of a header"),
+        (lambda: Match(Where.HEADER, "x", "(", How.REGEX), "not a regular expression"),
+        (lambda: Affinity("a b"), "not a cookie"),
+        (lambda: Affinity("a", 0), "not a cookie"),
+    ],
+)
+def test_rules_no_proxy_would_take_are_refused(make: object, message: str) -> None:
+    assert callable(make)
+    with pytest.raises(errors.Rejected, match=message):
+        make()
