@@ -1,0 +1,166 @@
+"""Rollouts bound together: a cap on how many, and groups that go together or not at all."""
+
+import dataclasses
+import datetime as dt
+import itertools
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairlead.domain.rollouts import bonds, group, limiter, messages, states, view
+from fairlead.domain.rollouts import events as told
+from fairlead.domain.rollouts.spec import Check, Group, Limiter, Spec
+from fairlead.domain.rollouts.strategy import Pace, Strategy
+from fairlead.domain.values import Percent
+from fairlead.engine.messages import Send
+from tests.unit.domain.rollouts.world import BAD, START, Habits, World
+
+STEPS = Strategy(steps=(Pace(Percent(10)), Pace(Percent(50))))
+CHECK = Check("errors")
+NAMES = ("a", "b", "c")
+
+
+def started(spec: Spec, names: tuple[str, ...] = NAMES, habits: Habits | None = None) -> World:
+    world = World(habits)
+    for name in names:
+        world.want(f"{name}1", spec, name)
+        world.run_until(states.Idle, name)
+    for name in names:
+        world.want(f"{name}2", spec, name)
+    return world
+
+
+def under_way(world: World) -> list[str]:
+    busy = states.Moving | states.Watching | states.Promoting | states.GoingHome
+    return [name for name in NAMES if isinstance(world.state(name), busy)]
+
+
+def test_no_more_rollouts_than_the_cap_are_under_way_and_all_get_their_turn() -> None:
+    world = started(Spec(STEPS, (CHECK,), limiter=Limiter("shop", 2)))
+    most = 0
+    assert "room under the limit of 2 of shop" in view.sentence(world.state("c"))
+
+    while any(world.state(name).book.stable.label != f"{name}2" for name in NAMES):
+        world.run(longest=1)
+        most = max(most, len(under_way(world)))
+
+    assert most == 2
+
+
+def test_a_rollout_that_is_aborted_deleted_or_refused_leaves_its_place_in_the_line() -> None:
+    world = started(Spec(STEPS, (CHECK,), limiter=Limiter("shop", 1)))
+    assert under_way(world) == ["a"]
+
+    world.send(messages.Abort("ada"), "b")
+    world.send(messages.Delete(), "a")
+
+    assert under_way(world) == ["c"]
+    line = world.streams[bonds.limiter_stream("shop")]
+    assert (line.under_way, line.waiting) == (("c",), ())
+
+
+@settings(max_examples=50)
+@given(
+    st.lists(
+        st.tuples(st.sampled_from("abcd"), st.booleans(), st.integers(1, 3)), max_size=30
+    )
+)  # fmt: skip
+def test_a_line_never_lets_in_more_than_its_cap_and_leaves_no_room_empty(
+    said: list[tuple[str, bool, int]],
+) -> None:
+    line = limiter.Line()
+    for rollout, claims, cap in said:
+        command = bonds.Claim(rollout, cap) if claims else bonds.Release(rollout)
+        before = line
+        decision = limiter.decide(line, command, START)
+        for event in decision.events:
+            line = limiter.LIMITER.evolve(line, event)  # type: ignore[arg-type]  # all are ours
+
+        # A cap that was lowered ends nothing that is under way.
+        assert len(line.under_way) <= max(line.cap, len(before.under_way))
+        assert not line.waiting or len(line.under_way) >= line.cap
+        assert len({*line.under_way, *line.waiting}) == len(line.under_way) + len(line.waiting)
+
+
+def test_who_asks_again_is_told_again() -> None:
+    line = limiter.Line(1, ("a",))
+
+    decision = limiter.decide(line, bonds.Claim("a", 1), START)
+
+    assert decision.sends == (Send(bonds.rollout_stream("a"), messages.Grant()),)
+    assert not limiter.decide(limiter.Line(1, ("b",), ("a",)), bonds.Claim("a", 1), START)
+    assert not limiter.decide(line, bonds.Release("z"), START)
+
+
+TOGETHER = Spec(STEPS, (CHECK,), group=Group("g", NAMES))
+
+
+def test_a_group_moves_all_traffic_together_and_is_kept_together() -> None:
+    world = started(TOGETHER, ("a", "b"))
+    world.want("c1", TOGETHER, "c")
+    world.run_until(states.Idle, "c")
+    world.run(longest=600)
+    waiting = [world.state(name) for name in ("a", "b")]
+    assert [state.book.route.share for state in waiting] == [50, 50]
+    assert all("waiting for the group g" in view.sentence(state) for state in waiting)
+
+    world.want("c2", TOGETHER, "c")
+    for name in NAMES:
+        world.run_until(states.Idle, name)
+
+    assert {world.state(name).book.outcome.ending for name in NAMES} == {told.Ending.PROMOTED}
+
+
+@pytest.mark.parametrize("bad", NAMES)
+def test_one_bad_member_takes_all_home_and_none_is_kept(bad: str) -> None:
+    world = started(TOGETHER, habits=Habits(verdicts={f"{bad}2": BAD}))
+
+    for name in NAMES:
+        world.run_until(states.Idle, name)
+
+    for name in NAMES:
+        book = world.state(name).book
+        assert book.outcome.ending is told.Ending.TAKEN_BACK
+        assert book.stable.label == f"{name}1"
+        if name != bad:
+            assert f"{bad} of the group went home" in book.outcome.why
+        assert world.place(name).hurt == []
+
+
+def test_a_member_that_fails_while_it_bakes_still_takes_all_home() -> None:
+    spec = dataclasses.replace(TOGETHER, strategy=dataclasses.replace(STEPS, bake=HOUR))
+    world = started(spec)
+    world.run(lambda: all(world.state(name).book.route.share == 100 for name in NAMES))
+
+    world.send(messages.Abort("ada"), "b")
+    for name in NAMES:
+        world.run_until(states.Idle, name, longest=120)
+
+    assert [world.state(name).book.stable.label for name in NAMES] == ["a1", "b1", "c1"]
+
+
+def test_a_group_that_never_gathers_goes_home_after_its_patience() -> None:
+    world = started(TOGETHER, ("a", "b"))
+
+    for name in ("a", "b"):
+        world.run_until(states.Idle, name, longest=4 * 3600)
+
+    assert "did not arrive" in world.state("a").book.outcome.why
+
+
+@pytest.mark.parametrize("order", list(itertools.permutations(NAMES)))
+def test_a_gate_opens_once_for_all_whatever_the_order(order: tuple[str, ...]) -> None:
+    state = group.Gathering()
+    sends: list[Send] = []
+    for member in (*order[:2], order[0], order[2]):
+        decision = group.decide(state, bonds.Arrive(member, "full", NAMES), START)
+        for event in decision.events:
+            state = group.GROUP.evolve(state, event)  # type: ignore[arg-type]  # all are ours
+        sends += decision.sends
+
+    assert [send.command for send in sends] == [messages.GoTogether("full")] * 3
+    assert state == group.Gathering()
+
+
+HOUR = dt.timedelta(hours=1)

@@ -1,0 +1,212 @@
+"""Handlers made of ports: what each effect asks, and what its answer says."""
+
+import dataclasses
+from typing import Any
+
+import pytest
+
+from fairlead import errors
+from fairlead.domain.analysis import conditions
+from fairlead.domain.analysis.conditions import Phase
+from fairlead.domain.analysis.verdict import NoData
+from fairlead.domain.rollouts import effects, messages
+from fairlead.domain.rollouts.sight import Pods, Shown
+from fairlead.domain.rollouts.spec import Check, Source
+from fairlead.domain.traffic.routes import STANDBY
+from fairlead.engine import machine as machines
+from fairlead.engine import outbox
+from fairlead.engine.messages import StreamName
+from tests.unit.domain.rollouts.world import START, version
+
+CONTEXT = outbox.Context(StreamName("rollout/shop"), "key", 1)
+JUDGED = {"metrics": [{"name": "latency"}], "scoreThresholds": {"marginal": 50, "pass": 90}}
+
+
+@dataclasses.dataclass
+class Both:
+    control: dict[str, list[float | None]]
+    experiment: dict[str, list[float | None]]
+
+
+class Ports:
+    """All ports in one, remembering what was asked."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+        self.answer: conditions.Answer | errors.FairleadError = conditions.Answered(0.5)
+        self.opens = (True, "go")
+        self.both = Both({"latency": [1.0, 2.0, 3.0] * 5}, {"latency": [1.0, 2.0, 3.0] * 5})
+
+    async def ensure(self, wanted: messages.EnsureVersion) -> None:
+        self.asked.append(wanted)
+
+    async def remove_canary(self, wanted: messages.RemoveCanary) -> None:
+        self.asked.append(wanted)
+
+    async def let_go(self, gone: messages.LetGo) -> None:
+        self.asked.append(("let go", gone.order))
+
+    async def pods(self, name: str) -> tuple[Pods | None, Pods | None]:
+        return Pods("v1", 3, 3, 3), None
+
+    async def route(self, wanted: messages.SetRoute) -> None:
+        self.asked.append(wanted)
+
+    async def shown(self, name: str) -> Shown | None:
+        return Shown(7, 10)
+
+    async def give_back(self, gone: messages.LetGo) -> None:
+        self.asked.append(("give back", gone.order))
+
+    async def ask(self, check: Check, about: messages.Measure) -> conditions.Answer:
+        if isinstance(self.answer, errors.FairleadError):
+            raise self.answer
+        return self.answer
+
+    async def compare(self, check: Check, about: messages.Measure) -> Both:
+        return self.both
+
+    async def is_open(self, check: Check, about: messages.Measure) -> tuple[bool, str]:
+        return self.opens
+
+    async def notify(self, news: messages.Notify) -> None:
+        self.asked.append(news)
+
+    async def publish(self, status: messages.PublishStatus) -> None:
+        self.asked.append(status)
+
+    async def reset_override(self, name: str, generation: int) -> None:
+        self.asked.append((name, generation))
+
+
+@pytest.fixture
+def ports() -> Ports:
+    return Ports()
+
+
+async def perform(ports: Ports, effect: messages.Effect) -> Any:
+    world = effects.World(ports, ports, ports, ports, ports, lambda: START)
+    return await effects.handlers(world)[type(effect)].perform(effect, CONTEXT)
+
+
+async def found(ports: Ports, check: Check) -> messages.Finding:
+    judged = await perform(ports, measure(check))
+    assert (type(judged), judged.ticket) == (messages.Judged, 5)
+    finding: messages.Finding = judged.findings[0]
+    return finding
+
+
+def measure(*checks: Check) -> messages.Measure:
+    return messages.Measure("shop", 5, checks, version("v1"), version("v2"), 10, START)
+
+
+def test_every_effect_has_a_handler(ports: Ports) -> None:
+    world = effects.World(ports, ports, ports, ports, ports, lambda: START)
+
+    assert set(effects.handlers(world)) == set(machines.members(messages.Effect))
+
+
+async def test_writes_go_to_their_ports_with_their_order(ports: Ports) -> None:
+    writes: list[messages.Effect] = [
+        messages.EnsureVersion("shop", 1, messages.Slot.CANARY, version("v2"), 3),
+        messages.SetRoute("shop", 2, STANDBY),
+        messages.RemoveCanary("shop", 3),
+        messages.PublishStatus("shop", 4, {"phase": "Stable"}),
+        messages.Notify("shop", "Promoted", "v2", START),
+    ]
+    for write in writes:
+        assert await perform(ports, write) is None
+
+    assert ports.asked == writes
+
+
+async def test_letting_go_gives_the_route_back_before_anything_stops(ports: Ports) -> None:
+    await perform(ports, messages.LetGo("shop", 9))
+    await perform(ports, messages.ResetOverride("shop", 4))
+
+    assert ports.asked == [("give back", 9), ("let go", 9), ("shop", 4)]
+
+
+async def test_a_look_is_answered_with_everything_there_is(ports: Ports) -> None:
+    seen = await perform(ports, messages.Look("shop"))
+
+    assert seen.sight.primary == Pods("v1", 3, 3, 3)
+    assert (seen.sight.canary, seen.sight.route, seen.sight.at) == (None, Shown(7, 10), START)
+
+
+@pytest.mark.parametrize(
+    ("answer", "phase", "reason"),
+    [
+        (conditions.Answered(0.5), Phase.SUCCESSFUL, "0.5"),
+        (conditions.Answered(3.0), Phase.FAILED, "result 3 does not meet result < 1"),
+        (conditions.Silent(), None, "no data yet"),
+        (conditions.Answered(float("nan")), None, "no data yet"),
+        (conditions.Unanswered("502"), Phase.ERROR, "502"),
+        (errors.Unavailable("prometheus is down", hint="wait"), Phase.ERROR, "down; wait"),
+    ],
+)
+async def test_a_query_is_held_against_its_conditions(
+    ports: Ports,
+    answer: conditions.Answer | errors.FairleadError,
+    phase: Phase | None,
+    reason: str,
+) -> None:
+    ports.answer = answer
+
+    finding = await found(ports, Check("errors", success="result < 1"))
+
+    assert finding.phase is phase
+    assert reason in finding.reason
+
+
+@pytest.mark.parametrize(
+    ("policy", "phase"),
+    [
+        (NoData.WAIT, None),
+        (NoData.PASS, Phase.SUCCESSFUL),
+        (NoData.FAIL, Phase.FAILED),
+        (NoData.INCONCLUSIVE, Phase.INCONCLUSIVE),
+    ],
+)
+async def test_no_data_follows_the_policy_of_the_check(
+    ports: Ports, policy: NoData, phase: Phase | None
+) -> None:
+    ports.answer = conditions.Silent()
+
+    assert (await found(ports, Check("errors", high=1.0, no_data=policy))).phase is phase
+
+
+async def test_a_closed_gate_is_no_failure_and_an_open_one_passes(ports: Ports) -> None:
+    gate = Check("board", source=Source.GATE)
+    assert (await found(ports, gate)).phase is Phase.SUCCESSFUL
+
+    ports.opens = (False, "meeting at 3")
+
+    finding = await found(ports, gate)
+    assert (finding.phase, finding.reason) == (None, "closed: meeting at 3")
+
+
+async def test_the_judge_compares_both_sides_and_tells_its_score(ports: Ports) -> None:
+    check = Check("all", source=Source.JUDGE, judge=JUDGED)
+    assert (await found(ports, check)).phase is Phase.SUCCESSFUL
+
+    ports.both.experiment = {"latency": [10.0, 20.0, 30.0] * 5}
+
+    finding = await found(ports, check)
+    assert finding.phase is Phase.FAILED
+    assert "latency is High" in finding.reason
+
+
+async def test_a_judge_that_cannot_be_understood_is_an_error_with_its_path(ports: Ports) -> None:
+    check = Check("all", source=Source.JUDGE, judge={"metrics": [{"nam": "x"}]})
+
+    finding = await found(ports, check)
+
+    assert finding.phase is Phase.ERROR
+    assert "nam" in finding.reason
+
+
+async def test_a_long_answer_is_told_shortly(ports: Ports) -> None:
+    ports.answer = conditions.Unanswered("x" * 10_000)
+
+    assert len((await found(ports, Check("errors"))).reason) == effects.MOST_TOLD
