@@ -40,11 +40,12 @@ class Draft:
         self.tell(told.RouteAsked(self.book.order + 1, route, why, self.now))
 
     def ask_primary(self, version: Version, at_least: int = 1) -> None:
-        book = self.book
+        book, replicas = self.book, self.book.replicas
+        if replicas == 0 and isinstance(self.state, states.Running):
+            # Nothing is put to sleep while a run shares traffic out; it sleeps once that ends.
+            replicas = 1
         self.tell(
-            told.VersionAsked(
-                book.order + 1, Slot.PRIMARY, version, book.replicas, at_least, self.now
-            )
+            told.VersionAsked(book.order + 1, Slot.PRIMARY, version, replicas, at_least, self.now)
         )
 
     def ask_canary(self, version: Version, replicas: int) -> None:
@@ -80,9 +81,9 @@ class Draft:
 
     def end_run(self, ending: told.Ending, why: str) -> None:
         assert isinstance(self.state, states.Running)
-        run, began = self.state.run, not isinstance(self.state, states.Queued)
-        mark = told.RunEnded(ending, run.target, why, self.now, began)
-        self.tell(dataclasses.replace(mark, override=run.override, spec=run.spec))
+        run, unheard = self.state.run, isinstance(self.state, states.Queued)
+        mark = told.RunEnded(ending, run.target, why, self.now, run.override)
+        self.tell(dataclasses.replace(mark, unheard=unheard, spec=run.rules))
 
     def held(self) -> bool:
         """Whether a step up must wait: for a person, or for the window."""

@@ -288,11 +288,11 @@ class RunEnded:
     target: Version
     why: str
     at: dt.datetime
-    began: bool = True
-    """Whether anything had moved."""
-
     override: bool = False
     """The run was one the override flag had asked for."""
+
+    unheard: bool = False
+    """The group has not been told yet."""
 
     spec: Spec | None = None
     """The run's rules, which name its limiter and its group."""

@@ -49,7 +49,9 @@ def _take_wish(draft: Draft, asked: Want) -> None:
 def _take_version(draft: Draft, asked: Want) -> None:
     state, version = draft.state, asked.version
     assert isinstance(state, states.Known)
-    if isinstance(state, states.Founding):
+    asleep = isinstance(state, states.Idle) and state.book.replicas == 0
+    if isinstance(state, states.Founding) or asleep:
+        # Nothing carries traffic: there is nobody to protect, and nothing to compare with.
         draft.tell(told.Refounded(version, draft.now))
         draft.ask_primary(version)
         return

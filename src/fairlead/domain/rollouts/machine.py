@@ -5,6 +5,7 @@ there is walked, until something must be waited for. What leaves the machine fol
 events (`outgoing`), so no effect is without its reason.
 """
 
+import dataclasses
 from collections.abc import Callable
 from datetime import datetime
 from typing import assert_never
@@ -131,7 +132,8 @@ def _hear(draft: Draft, said: messages.Grant | messages.GoTogether | messages.Pa
             if isinstance(state, states.Watching) and state.run.gate == gate:
                 draft.tell(told.GatePassed(gate))
         case messages.PartWays(why):
-            if isinstance(state, states.Queued | states.Moving | states.Watching):
+            together = isinstance(state, states.Queued | states.Moving | states.Watching)
+            if together and isinstance(state, states.Running) and not state.run.straight:
                 draft.go_home(why)
         case unreachable:
             assert_never(unreachable)
@@ -143,13 +145,10 @@ def _delete(draft: Draft) -> None:
     if not isinstance(state, states.Known):
         return
     if isinstance(state, states.Running):
-        run = state.run
-        draft.tell(
-            told.RunEnded(
-                told.Ending.TAKEN_BACK, run.target, "deleted", draft.now,
-                not isinstance(state, states.Queued), spec=run.spec,
-            )
-        )  # fmt: skip
+        # Without its override: there is no object left whose flag could be reset.
+        mark = told.RunEnded(told.Ending.TAKEN_BACK, state.run.target, "deleted", draft.now)
+        unheard = not isinstance(state, states.GoingHome)
+        draft.tell(dataclasses.replace(mark, unheard=unheard, spec=state.run.rules))
     draft.tell(told.Removed(draft.now))
 
 

@@ -16,6 +16,9 @@ from fairlead.domain.traffic.routes import AT_HOME
 from fairlead.engine import machine as machines
 
 replace = dataclasses.replace
+SHAPE = 1
+"""Counts the shapes of what a status remembers, as the versions of a machine do for a store."""
+
 STATES = {each.__name__: each for each in machines.members(states.State)}
 
 
@@ -32,12 +35,14 @@ def dump(state: State) -> dict[str, Any]:
     if not isinstance(state, states.Unknown):
         state = _noted(state, sight=None, looks=0, look_at=None)
     data: dict[str, Any] = msgspec.to_builtins(state)
-    return {"state": type(state).__name__, "data": data}
+    return {"shape": SHAPE, "state": type(state).__name__, "data": data}
 
 
 def load(memory: Mapping[str, Any]) -> State:
     """A state from its plain data, or Rejected."""
     kind = STATES.get(str(memory.get("state")))
+    if memory.get("shape") != SHAPE:
+        raise _unreadable(f"its shape is {memory.get('shape')}, and {SHAPE} is read here")
     if kind is None:
         raise _unreadable(f"no such state: {memory.get('state')}")
     try:
@@ -84,8 +89,10 @@ def _founded(_: State, event: told.Founded) -> State:
 
 
 def _refounded(state: State, event: told.Refounded) -> State:
-    book = _arrived(state, event.at, stable=event.version, wanted=event.version)
-    return states.Founding(book)
+    before = _book(state)
+    kept = before.kept if isinstance(state, states.Founding) else (before.stable, *before.kept)
+    changes = {"stable": event.version, "wanted": event.version, "kept": kept[: before.spec.keep]}
+    return states.Founding(_arrived(state, event.at, **changes))
 
 
 def _went_live(state: State, event: told.WentLive) -> State:
@@ -258,7 +265,7 @@ def _paused(state: State, event: told.Paused) -> State:
 
 def _resumed(state: State, event: told.Resumed) -> State:
     after = _noted(state, paused=None)
-    if isinstance(after, states.Watching):
+    if isinstance(after, states.Watching | states.Queued):
         # What could not be told is asked anew, with new patience.
         ticket = after.inquiry.ticket
         return replace(after, inquiry=Inquiry(event.at, ticket))

@@ -44,23 +44,21 @@ def sends_of(event: told.Event, after: states.State) -> Iterator[Send]:
     """What this event tells the limiter and the group."""
     if isinstance(after, states.Unknown):
         return
-    name = after.book.name
+    name, run = after.book.name, after.run if isinstance(after, states.Running) else None
     match event:
-        case told.SlotAsked() if isinstance(after, states.Running) and after.run.spec.limiter:
-            limiter = after.run.spec.limiter
-            yield Send(bonds.limiter_stream(limiter.name), bonds.Claim(name, limiter.cap))
-        case told.GateReached(gate) if isinstance(after, states.Running) and after.run.spec.group:
-            group = after.run.spec.group
-            arrive = bonds.Arrive(name, gate, group.members)
-            yield Send(bonds.group_stream(group.name), arrive)
-        case told.HomeBegan(why) if isinstance(after, states.Running):
-            if watching.KEEP not in after.run.passed:
-                yield from _leave(name, after.run.spec, why)
-        case told.RunEnded(spec=spec, began=began, why=why) if spec is not None:
-            if spec.limiter is not None:
-                yield Send(bonds.limiter_stream(spec.limiter.name), bonds.Release(name))
-            if not began:
-                yield from _leave(name, spec, why)
+        case told.SlotAsked() if run is not None:
+            yield from _claim(name, run)
+        case told.GateReached() if run is not None:
+            yield from _arrive(name, run)
+        case told.Adopted() if run is not None:
+            # With our memory theirs was lost: they hear again where we stand.
+            yield from _claim(name, run)
+            yield from _arrive(name, run)
+        case told.HomeBegan(why) if run is not None and watching.KEEP not in run.passed:
+            yield from _leave(name, run.rules, why)
+        case told.RunEnded(spec=Spec() as spec, unheard=unheard, why=why):
+            yield from _release(name, spec)
+            yield from _leave(name, spec, why) if unheard else ()
         case _:
             pass
 
@@ -142,6 +140,24 @@ def _measure(state: states.Queued | states.Watching, event: told.MeasureAsked) -
     return messages.Measure(
         book.name, event.ticket, checks, book.stable, run.target, book.route.share, book.since
     )  # fmt: skip
+
+
+def _claim(name: str, run: states.Run) -> Iterator[Send]:
+    limiter = run.spec.limiter
+    if limiter is not None and run.slot_asked:
+        yield Send(bonds.limiter_stream(limiter.name), bonds.Claim(name, limiter.cap))
+
+
+def _release(name: str, spec: Spec) -> Iterator[Send]:
+    if spec.limiter is not None:
+        yield Send(bonds.limiter_stream(spec.limiter.name), bonds.Release(name))
+
+
+def _arrive(name: str, run: states.Run) -> Iterator[Send]:
+    group = run.rules.group
+    if group is not None and run.gate:
+        arrive = bonds.Arrive(name, run.gate, group.members)
+        yield Send(bonds.group_stream(group.name), arrive)
 
 
 def _leave(name: str, spec: Spec, why: str) -> Iterator[Send]:

@@ -10,6 +10,7 @@ Unknown ─► Founding ─────► Idle ◄─────────�
                             └────────────────────────────────┘           Delete, anywhere ─► Gone
 """
 
+import dataclasses
 import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -137,6 +138,11 @@ class Run:
     @property
     def plan(self) -> steps.Plan:
         return steps.plan(self.spec.strategy)
+
+    @property
+    def rules(self) -> Spec:
+        """The rules as they bind: who goes straight goes alone, not with the group."""
+        return dataclasses.replace(self.spec, group=None) if self.straight else self.spec
 
     @property
     def last(self) -> int:

@@ -180,7 +180,7 @@ def _queue(state: states.Queued) -> str:
         return f"room under the limit of {run.spec.limiter.cap} of {run.spec.limiter.name}"
     if book.opens is not None:
         return f"its window, which opens {_moment(book.opens)}"
-    return _checks(state, "its start checks")
+    return _checks(state, "its turn")
 
 
 def _watch(state: states.Watching) -> str:

@@ -68,13 +68,13 @@ def _onward(draft: Draft, state: states.Watching) -> None:
 
 def _gate_open(draft: Draft, state: states.Watching, gate: str) -> bool:
     run = state.run
-    if run.spec.group is None or gate in run.passed:
+    if run.rules.group is None or gate in run.passed:
         return True
     if run.gate != gate:
         draft.tell(told.GateReached(gate, draft.now))
     elif draft.now >= gate_until(state):
         # Together or not at all: whoever waits too long takes everybody home.
-        draft.go_home(f"the group {run.spec.group.name} did not arrive at its gate in time")
+        draft.go_home(f"the group {run.rules.group.name} did not arrive at its gate in time")
     return False
 
 

@@ -164,3 +164,30 @@ def test_a_gate_opens_once_for_all_whatever_the_order(order: tuple[str, ...]) ->
 
 
 HOUR = dt.timedelta(hours=1)
+
+
+def test_who_is_deleted_leaves_the_group_and_who_goes_straight_goes_alone() -> None:
+    world = started(TOGETHER, ("a", "b"))
+    world.want("c1", TOGETHER, "c")
+    world.run_until(states.Idle, "c")
+    world.run(longest=600)
+
+    world.send(messages.PromoteFully("ada"), "a")
+    world.send(messages.Delete(), "b")
+
+    assert world.run_until(states.Idle, "a").book.outcome.ending is told.Ending.PROMOTED
+    assert isinstance(world.state("c"), states.Idle)
+
+
+def test_limiter_and_group_hear_again_where_a_rollout_stands_that_lost_its_store() -> None:
+    spec = dataclasses.replace(TOGETHER, limiter=Limiter("shop", 3))
+    world = started(spec, ("a", "b"))
+    world.run(longest=600)
+
+    status = world.forget("a")
+    world.streams.pop(bonds.limiter_stream("shop"))
+    world.streams.pop(bonds.group_stream("g"))
+    world.send(messages.Adopt(status), "a")
+
+    assert world.streams[bonds.limiter_stream("shop")].under_way == ("a",)
+    assert world.streams[bonds.group_stream("g")].arrived == {"full": ("a",)}

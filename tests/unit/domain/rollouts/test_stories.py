@@ -16,7 +16,7 @@ from fairlead.domain.rollouts.strategy import Kind, Pace, Scale, Strategy
 from fairlead.domain.rollouts.windows import Window
 from fairlead.domain.traffic.routes import Match, Where
 from fairlead.domain.values import Percent
-from tests.unit.domain.rollouts.world import BAD, SECOND, START, Habits, World, version
+from tests.unit.domain.rollouts.world import BAD, SECOND, START, Habits, World, refused, version
 
 MINUTE = dt.timedelta(minutes=1)
 TWICE = Limits(count=2, interval=dt.timedelta(seconds=30))
@@ -149,7 +149,7 @@ def test_going_back_to_the_stable_version_mid_run_ends_the_run_and_starts_none()
     assert view.phase(world.state()) is view.Phase.STABLE
 
 
-@pytest.mark.requirement("canary R13", "canary R20", "canary R22")
+@pytest.mark.requirement("canary R12", "canary R13", "canary R20", "canary R22")
 def test_the_same_wish_again_starts_nothing_and_writes_nothing() -> None:
     world = live()
     ended(world)
@@ -572,3 +572,44 @@ def test_a_lost_answer_to_a_round_of_checks_is_asked_for_again() -> None:
 
     assert isinstance(world.state(), states.Watching)
     assert ended(world).ending is told.Ending.TAKEN_BACK
+
+
+def test_a_workload_that_sleeps_changes_its_version_in_its_sleep() -> None:
+    world = World()
+    world.want("v1", SPEC, replicas=0)
+    world.run_until(states.Idle)
+
+    world.want("v2", SPEC, replicas=0)
+    state = world.run_until(states.Idle, longest=60)
+
+    assert (state.book.stable, state.book.kept) == (version("v2"), (version("v1"),))
+    assert asked_shares(world) == [0]
+
+
+def test_a_workload_put_to_sleep_mid_run_sleeps_once_the_run_is_over() -> None:
+    world = live()
+    world.run_until(states.Watching)
+
+    world.want("v2", SPEC, replicas=0)
+    world.send(messages.Abort("ada"))
+    world.run_until(states.Idle)
+    assert world.place("shop").ready(Slot.PRIMARY) >= 1
+    world.now += MINUTE
+    world.observe()
+    world.run(longest=10)
+
+    assert world.place("shop").ready(Slot.PRIMARY) == 0
+
+
+def test_an_unreadable_status_is_refused_with_a_hint() -> None:
+    for memory in (
+        {},
+        {"shape": 99},
+        {"shape": 1, "state": "Nowhere"},
+        {"shape": 1, "state": "Idle"},
+    ):
+        error = refused(World(), messages.Adopt({"memory": memory}))
+
+        assert error is not None
+        assert error.message.startswith("status cannot be adopted: ")
+        assert error.hint

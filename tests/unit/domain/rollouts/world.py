@@ -148,7 +148,11 @@ class World:
         del self.streams[stream]
         self.timers.pop(stream, None)
         self._queue = []
-        published = (each for each in self.effects if isinstance(each, messages.PublishStatus))
+        published = (
+            each
+            for each in self.effects
+            if isinstance(each, messages.PublishStatus) and each.name == name
+        )
         return max(published, key=lambda each: each.serial).status
 
     def run(self, until: Callable[[], bool] | None = None, *, longest: float = 7200) -> bool:
@@ -280,7 +284,8 @@ class Place:
         if not self._newest(effect.slot, effect.order):
             return
         side = self.slots[effect.slot]
-        count = max(effect.replicas or 0, effect.at_least)
+        grown = max(len(side.ready_at) if side else 0, effect.at_least)
+        count = grown if effect.replicas is None else effect.replicas
         if side is None or side.version != effect.version:
             if side is not None and self.carries(effect.slot):
                 self.hurt.append(f"{effect.slot.value} replaced under traffic")
