@@ -48,28 +48,30 @@ trouble = st.builds(
     deaf=st.booleans(),
     until=st.sampled_from([START + 10 * MINUTE, START + 40 * MINUTE]),
 )
-meddling = st.lists(st.tuples(st.integers(1, 600), st.integers(0, len(VERBS) + 1)), max_size=4)
+meddling = st.lists(st.tuples(st.integers(1, 600), st.integers(0, len(VERBS) + 2)), max_size=4)
+sizes = st.sampled_from([1, 3, None])
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(st.sampled_from(sorted(STRATEGIES)), trouble, meddling, st.integers(0, 10_000))
+@given(st.sampled_from(sorted(STRATEGIES)), trouble, meddling, sizes, st.integers(0, 10_000))
 def test_every_history_ends_well(
-    strategy: str, habits: Habits, meddles: list[tuple[int, int]], seed: int
+    strategy: str,
+    habits: Habits,
+    meddles: list[tuple[int, int]],
+    size: int | None,
+    seed: int,
 ) -> None:
     world, spec = World(habits, seed), Spec(STRATEGIES[strategy], (CHECK,))
-    world.want("v0", spec)
+    world.want("v0", spec, replicas=size)
     world.run_until(states.Idle)
-    world.want("v1", spec)
+    world.want("v1", spec, replicas=size)
     world.send(messages.PromoteFully("ada"))
     world.run(longest=1800)
-    world.want("v2", spec)
+    world.want("v2", spec, replicas=size)
 
-    for seconds, verb in meddles:
+    for seconds, what in meddles:
         world.run(longest=seconds)
-        if verb < len(VERBS):
-            refused(world, VERBS[verb])
-        else:
-            world.want(f"v{verb - len(VERBS) + 2}", spec)
+        meddle(world, spec, what, size)
     world.run(longest=6 * 3600)
 
     check_ends_well(world)
@@ -98,12 +100,9 @@ def test_no_request_is_lost_where_only_messages_stray(
     world.run_until(states.Idle)
     world.want("v2", spec)
 
-    for seconds, verb in meddles:
+    for seconds, what in meddles:
         world.run(longest=seconds)
-        if verb < len(VERBS):
-            refused(world, VERBS[verb])
-        else:
-            world.want(f"v{verb - len(VERBS) + 2}", spec)
+        meddle(world, spec, what, 3)
     world.run(longest=4 * 3600)
 
     assert world.place("shop").hurt == []
@@ -130,6 +129,18 @@ def test_a_store_lost_at_any_moment_is_rebuilt_from_the_status(strategy: str) ->
         assert isinstance(world.state(), states.Idle), (seconds, world.state())
         assert world.state().book.stable.revision == "v2"
         assert world.place("shop").hurt == [], seconds
+
+
+def meddle(world: World, spec: Spec, what: int, size: int | None) -> None:
+    """A person asks for something, another version is wanted, or the store is lost."""
+    if what < len(VERBS):
+        refused(world, VERBS[what])
+    elif what == len(VERBS):
+        wanted = world.state().book.wanted.label
+        world.send(messages.Adopt(world.forget()))
+        world.want(wanted, spec, replicas=size)
+    else:
+        world.want(f"v{what - len(VERBS) + 1}", spec, replicas=size)
 
 
 def check_ends_well(world: World) -> None:

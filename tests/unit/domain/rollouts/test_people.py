@@ -1,0 +1,324 @@
+"""Whole rollouts in which people, times and checks have their say."""
+
+import dataclasses
+import datetime as dt
+
+from fairlead.domain.analysis.conditions import Phase
+from fairlead.domain.analysis.limits import Limits
+from fairlead.domain.rollouts import events as told
+from fairlead.domain.rollouts import messages, states, view
+from fairlead.domain.rollouts.messages import Slot
+from fairlead.domain.rollouts.spec import Check, Source, Spec, When
+from fairlead.domain.rollouts.strategy import Kind, Pace, Scale, Strategy
+from fairlead.domain.rollouts.windows import Window
+from fairlead.domain.traffic.routes import Match, Where
+from fairlead.domain.values import Percent
+from tests.unit.domain.rollouts.stories import (
+    ERRORS,
+    MINUTE,
+    SPEC,
+    STEPS,
+    asked_shares,
+    ended,
+    live,
+)
+from tests.unit.domain.rollouts.world import BAD, SECOND, START, Habits, World, refused, version
+
+
+def test_a_timed_pause_is_kept_and_an_approval_is_waited_for() -> None:
+    paces = (Pace(Percent(10), 10 * MINUTE), Pace(Percent(50), approve=True))
+    world = live(Spec(Strategy(steps=paces)))
+    world.run_until(states.Watching)
+    began = world.now
+
+    world.run(lambda: world.state().book.route.share == 50)
+    assert world.now - began >= 10 * MINUTE
+    world.run(longest=24 * 3600)
+    assert view.phase(world.state()) is view.Phase.AWAITING_APPROVAL
+    assert "waiting for approval" in view.sentence(world.state())
+
+    world.send(messages.Approve("ada"))
+
+    assert ended(world).ending is told.Ending.PROMOTED
+
+
+def test_a_pause_holds_every_step_up_and_resume_goes_on() -> None:
+    world = live(Spec(STEPS))
+    world.run_until(states.Moving)
+
+    world.send(messages.Pause("ada", "let us see"))
+    world.run(longest=3600)
+
+    assert world.state().book.route.share == 0
+    assert view.phase(world.state()) is view.Phase.PAUSED
+    assert "paused by ada: let us see" in view.sentence(world.state())
+    world.send(messages.Resume("ada"))
+    assert ended(world).ending is told.Ending.PROMOTED
+
+
+def test_a_paused_canary_that_turns_bad_still_goes_home() -> None:
+    endless = Check("errors", limits=Limits(interval=dt.timedelta(seconds=30)))
+    world = live(Spec(Strategy(steps=(Pace(Percent(10), 60 * MINUTE),)), (endless,)))
+    world.run_until(states.Watching)
+    world.send(messages.Pause("ada"))
+    world.run(longest=120)
+    world.habits.verdicts["v2"] = BAD
+
+    assert ended(world).ending is told.Ending.TAKEN_BACK
+
+
+def test_an_unclear_verdict_pauses_with_its_reason_and_is_asked_anew_after_resume() -> None:
+    world = live(habits=Habits(verdicts={"v2": Phase.INCONCLUSIVE}))
+    world.run_until(states.Watching)
+    world.run(lambda: world.state().book.paused is not None)
+
+    halted = world.state().book.paused
+    world.habits.verdicts.clear()
+    world.send(messages.Resume("ada"))
+
+    assert (halted.by, "1 inconclusive" in halted.why) == ("analysis", True)
+    assert ended(world).ending is told.Ending.PROMOTED
+
+
+def test_no_data_waits_and_after_its_patience_pauses_for_a_person() -> None:
+    world = live(habits=Habits(verdicts={"v2": None}))
+    world.run_until(states.Watching)
+    began = world.now
+
+    world.run(lambda: world.state().book.paused is not None)
+
+    assert world.now - began >= SPEC.patience
+    assert "no verdict" in world.state().book.paused.why
+    assert world.state().book.route.share == 10
+
+
+def test_a_gate_that_stays_closed_holds_the_start_and_lets_pass_when_it_opens() -> None:
+    gate = Check("change board", source=Source.GATE, when=When.START)
+    world = live(Spec(STEPS, (gate,)), Habits(verdicts={"v2": None}))
+    world.run(longest=600)
+    assert isinstance(world.state(), states.Queued)
+    assert "waiting for 1 of 1 checks" in view.sentence(world.state())
+
+    world.habits.verdicts.clear()
+
+    assert ended(world).ending is told.Ending.PROMOTED
+
+
+def test_promote_fully_skips_steps_checks_and_bake_time_but_not_the_order_of_writes() -> None:
+    spec = Spec(dataclasses.replace(STEPS, bake=60 * MINUTE), (ERRORS,))
+    world = live(spec, Habits(verdicts={"v2": BAD}))
+    world.run_until(states.Moving)
+
+    world.send(messages.PromoteFully("ada"))
+
+    assert ended(world).ending is told.Ending.PROMOTED
+    assert asked_shares(world) == [0, 100, 0]
+    assert world.now - START < 10 * MINUTE
+    assert world.place("shop").hurt == []
+
+
+def test_bake_time_keeps_the_old_version_and_a_bad_number_in_it_goes_home() -> None:
+    endless = Check("errors", limits=Limits(interval=dt.timedelta(seconds=30)))
+    world = live(Spec(Strategy(step_weight=100, bake=30 * MINUTE), (endless,)))
+    world.run(lambda: world.state().book.route.share == 100)
+    world.run_until(states.Watching)
+    assert view.phase(world.state()) is view.Phase.BAKING
+    world.run(longest=600)
+    world.habits.verdicts["v2"] = BAD
+
+    outcome = ended(world)
+
+    assert outcome.ending is told.Ending.TAKEN_BACK
+    assert world.state().book.stable == version("v1")
+    assert world.place("shop").hurt == []
+
+
+def test_promotion_in_steps_goes_back_to_the_primary_bit_by_bit() -> None:
+    strategy = Strategy(step_weight=100, promotion=(Percent(60), Percent(20)))
+    world = live(Spec(strategy))
+
+    ended(world)
+
+    assert asked_shares(world) == [0, 100, 60, 20, 0]
+
+
+def test_a_primary_that_cannot_be_remade_leaves_traffic_on_the_canary_and_says_so() -> None:
+    world = live(Spec(STEPS))
+    world.run_until(states.Promoting)
+    world.habits.broken = frozenset({"v2"})
+    world.run(lambda: world.state().stalled != "", longest=7200)
+
+    assert view.phase(world.state()) is view.Phase.STALLED
+    assert "0 of 3 pods of the new primary ready" in view.sentence(world.state())
+    assert world.place("shop").route[1].share == 100
+    world.habits.broken = frozenset()
+    world.place("shop").crash(Slot.PRIMARY)
+    world.run(longest=600)
+    assert isinstance(world.state(), states.Idle)
+
+
+def test_abort_while_promoting_makes_the_old_primary_again_before_traffic_moves() -> None:
+    world = live(Spec(STEPS))
+    world.run_until(states.Promoting)
+
+    world.send(messages.Abort("ada"))
+
+    assert ended(world).ending is told.Ending.TAKEN_BACK
+    primary = world.place("shop").slots[Slot.PRIMARY]
+    assert primary is not None
+    assert primary.version == version("v1")
+    assert world.place("shop").hurt == []
+
+
+def test_a_small_primary_grows_before_it_takes_everything_back() -> None:
+    # An autoscaler has made the primary small while the canary carried half.
+    world = live(Spec(Strategy(steps=(Pace(Percent(50), approve=True),))), replicas=None)
+    world.run_until(states.Watching)
+    place = world.place("shop")
+    primary, canary = place.slots[Slot.PRIMARY], place.slots[Slot.CANARY]
+    assert primary is not None
+    assert canary is not None
+    primary.ready_at = [world.now] * 2
+    canary.ready_at = [world.now] * 2
+    world.observe()
+    world.run(longest=1)
+    world.observe()
+    before = len(world.effects)
+
+    world.send(messages.Abort("ada"))
+    world.run(longest=1)
+
+    asked = [e for e in world.effects[before:] if isinstance(e, messages.EnsureVersion)]
+    assert [(e.slot, e.at_least) for e in asked] == [(Slot.PRIMARY, 4)]
+    assert place.route[1].share == 50
+    assert ended(world).ending is told.Ending.TAKEN_BACK
+    assert place.hurt == []
+
+
+def test_roll_back_to_a_kept_revision_takes_no_steps_and_does_not_bounce() -> None:
+    world = live()
+    ended(world)
+
+    world.send(messages.RollBackTo("v1", "ada"))
+    outcome = ended(world)
+    world.want("v2", SPEC)
+    world.run(longest=600)
+
+    assert (outcome.ending, outcome.target) == (told.Ending.PROMOTED, version("v1"))
+    assert isinstance(world.state(), states.Idle)
+    assert world.state().book.stable == version("v1")
+
+
+def test_retry_tries_the_same_version_again() -> None:
+    world = live(habits=Habits(verdicts={"v2": BAD}))
+    ended(world)
+    world.habits.verdicts.clear()
+
+    world.send(messages.Retry("ada"))
+
+    assert ended(world).ending is told.Ending.PROMOTED
+
+
+def test_a_window_holds_the_start_and_each_step_but_never_the_way_home() -> None:
+    office = Window(("tue",), dt.time(14), dt.time(14, 5))
+    paces = (Pace(Percent(10), 10 * MINUTE), Pace(Percent(50)))
+    world = live(Spec(Strategy(steps=paces), windows=(office,)))
+    assert "opens 2030-01-01 14:00" in view.sentence(world.state())
+
+    world.run(lambda: world.state().book.route.share == 10, longest=4 * 3600)
+    assert world.now >= START + 2 * 60 * MINUTE
+    world.run(longest=3 * 24 * 3600)
+    assert world.state().book.route.share == 10
+    world.send(messages.Abort("ada"))
+
+    assert world.run_until(states.Idle, longest=60).book.route.share == 0
+
+
+def test_blue_green_and_a_b_keep_the_split_until_they_switch() -> None:
+    beta = (Match(Where.HEADER, "x-beta", "1"),)
+    for strategy in (
+        Strategy(kind=Kind.BLUE_GREEN, mirror=Percent(10)),
+        Strategy(kind=Kind.AB, matches=beta),
+    ):
+        world = live(Spec(strategy, (ERRORS,)))
+        ended(world)
+
+        assert asked_shares(world) == [0, 100, 0]
+        assert world.place("shop").hurt == []
+
+
+def test_a_fixed_scale_holds_until_all_traffic_comes() -> None:
+    world = live(Spec(Strategy(steps=(Pace(Percent(50)),), scale=Scale(2))), replicas=9)
+    ended(world)
+
+    asked = [
+        effect.replicas
+        for effect in world.effects
+        if isinstance(effect, messages.EnsureVersion) and effect.slot is Slot.CANARY
+    ]
+    assert asked == [2, 9]
+
+
+def test_an_early_tick_sets_its_timer_again() -> None:
+    world = live()
+    world.run_until(states.Watching)
+    due = world.timers["rollout/shop"][0]
+
+    world.send(messages.Tick())
+
+    assert world.timers["rollout/shop"][0] == due
+    assert world.now + SECOND < due
+
+
+def test_a_lost_answer_to_a_round_of_checks_is_asked_for_again() -> None:
+    world = live(habits=Habits(verdicts={"v2": BAD}))
+    world.run_until(states.Watching)
+    ticket = world.state().inquiry.ticket
+    world._queue.clear()
+
+    world.run(lambda: world.state().inquiry.ticket != ticket)
+    world.send(messages.Judged(ticket, (messages.Finding("errors", BAD, "late"),)))
+
+    assert isinstance(world.state(), states.Watching)
+    assert ended(world).ending is told.Ending.TAKEN_BACK
+
+
+def test_a_workload_that_sleeps_changes_its_version_in_its_sleep() -> None:
+    world = World()
+    world.want("v1", SPEC, replicas=0)
+    world.run_until(states.Idle)
+
+    world.want("v2", SPEC, replicas=0)
+    state = world.run_until(states.Idle, longest=60)
+
+    assert (state.book.stable, state.book.kept) == (version("v2"), (version("v1"),))
+    assert asked_shares(world) == [0]
+
+
+def test_a_workload_put_to_sleep_mid_run_sleeps_once_the_run_is_over() -> None:
+    world = live()
+    world.run_until(states.Watching)
+
+    world.want("v2", SPEC, replicas=0)
+    world.send(messages.Abort("ada"))
+    world.run_until(states.Idle)
+    assert world.place("shop").ready(Slot.PRIMARY) >= 1
+    world.now += MINUTE
+    world.observe()
+    world.run(longest=10)
+
+    assert world.place("shop").ready(Slot.PRIMARY) == 0
+
+
+def test_an_unreadable_status_is_refused_with_a_hint() -> None:
+    for memory in (
+        {},
+        {"shape": 99},
+        {"shape": 1, "state": "Nowhere"},
+        {"shape": 1, "state": "Idle"},
+    ):
+        error = refused(World(), messages.Adopt({"memory": memory}))
+
+        assert error is not None
+        assert error.message.startswith("status cannot be adopted: ")
+        assert error.hint
