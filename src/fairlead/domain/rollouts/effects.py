@@ -135,4 +135,4 @@ class _Tells:
         await self.world.owner.publish(effect)
 
     async def reset_override(self, effect: messages.ResetOverride, _: outbox.Context) -> None:
-        await self.world.owner.reset_override(effect.name, effect.generation)
+        await self.world.owner.reset_override(effect.name)

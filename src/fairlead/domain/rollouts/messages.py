@@ -245,7 +245,6 @@ class ResetOverride:
     """Effect: set the override flag of the object back to false."""
 
     name: str
-    generation: int
 
 
 @dataclass(frozen=True, slots=True)

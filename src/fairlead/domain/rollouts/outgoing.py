@@ -32,7 +32,7 @@ def effects_of(event: told.Event, after: states.State) -> Iterator[messages.Effe
             assert isinstance(after, states.Queued | states.Watching)
             yield _measure(after, event)
         case told.RunEnded(override=True):
-            yield messages.ResetOverride(book.name, book.generation)
+            yield messages.ResetOverride(book.name)
         case told.Removed():
             yield messages.LetGo(book.name, book.order + 1)
         case _:

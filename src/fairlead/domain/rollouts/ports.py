@@ -92,8 +92,8 @@ class Owner(Protocol):
         """Show the status; one with a lower serial than shown is old news."""
         ...
 
-    async def reset_override(self, name: str, generation: int) -> None:
-        """Set the override flag to false, unless the object changed after this generation."""
+    async def reset_override(self, name: str) -> None:
+        """Set the override flag to false and touch nothing else, whatever changed meanwhile."""
         ...
 
 

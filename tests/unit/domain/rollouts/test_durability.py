@@ -97,7 +97,7 @@ class Ground:
 
     async def publish(self, status: messages.PublishStatus) -> None: ...
 
-    async def reset_override(self, name: str, generation: int) -> None:
+    async def reset_override(self, name: str) -> None:
         raise AssertionError(name)
 
 

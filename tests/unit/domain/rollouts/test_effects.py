@@ -75,8 +75,8 @@ class Ports:
     async def publish(self, status: messages.PublishStatus) -> None:
         self.asked.append(status)
 
-    async def reset_override(self, name: str, generation: int) -> None:
-        self.asked.append((name, generation))
+    async def reset_override(self, name: str) -> None:
+        self.asked.append(("reset", name))
 
 
 @pytest.fixture
@@ -122,9 +122,9 @@ async def test_writes_go_to_their_ports_with_their_order(ports: Ports) -> None:
 
 async def test_letting_go_gives_the_route_back_before_anything_stops(ports: Ports) -> None:
     await perform(ports, messages.LetGo("shop", 9))
-    await perform(ports, messages.ResetOverride("shop", 4))
+    await perform(ports, messages.ResetOverride("shop"))
 
-    assert ports.asked == [("give back", 9), ("let go", 9), ("shop", 4)]
+    assert ports.asked == [("give back", 9), ("let go", 9), ("reset", "shop")]
 
 
 async def test_a_look_is_answered_with_everything_there_is(ports: Ports) -> None:
