@@ -8,20 +8,19 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.domain.analysis import conditions
 from fairlead.domain.rollouts import bonds, effects, memory, messages, states
 from fairlead.domain.rollouts import events as told
 from fairlead.domain.rollouts.group import GROUP
 from fairlead.domain.rollouts.limiter import LIMITER
 from fairlead.domain.rollouts.machine import ROLLOUT
 from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.sight import Pods, Shown
 from fairlead.domain.rollouts.spec import Check, Limiter, Spec
 from fairlead.domain.rollouts.strategy import Strategy
 from fairlead.engine import clock, library, service
 from fairlead.engine.messages import command_id
 from fairlead.engine.store import protocol, sqlite
 from fairlead.engine.testing import Play, crash_at_every_commit
+from tests.fakes.rollouts import Ground
 from tests.unit.domain.rollouts.world import version
 
 STREAM = bonds.rollout_stream("shop")
@@ -31,74 +30,6 @@ SPEC = Spec(
     (Check("errors", success="result < 1"),),
     limiter=Limiter("shop", 1),
 )
-
-
-class Ground:
-    """A platform, a router and metrics that outlive the control plane, as real ones do."""
-
-    def __init__(self, errors: dict[str, float]) -> None:
-        self.errors = errors
-        self.slots: dict[Slot, messages.EnsureVersion | None] = dict.fromkeys(Slot)
-        self.orders: dict[object, int] = {}
-        self.set: messages.SetRoute | None = None
-        self.shares: list[int] = []
-
-    def newest(self, part: object, order: int) -> bool:
-        newest = order >= self.orders.get(part, 0)
-        self.orders[part] = max(order, self.orders.get(part, 0))
-        return newest
-
-    async def ensure(self, wanted: messages.EnsureVersion) -> None:
-        if self.newest(wanted.slot, wanted.order):
-            self.slots[wanted.slot] = wanted
-
-    async def remove_canary(self, wanted: messages.RemoveCanary) -> None:
-        if self.newest(Slot.CANARY, wanted.order):
-            assert self.set is not None
-            assert self.set.route.share == 0
-            self.slots[Slot.CANARY] = None
-
-    async def let_go(self, gone: messages.LetGo) -> None:
-        raise AssertionError(gone)
-
-    give_back = let_go
-
-    async def pods(self, name: str) -> tuple[Pods | None, Pods | None]:
-        primary, canary = (self._pods(slot) for slot in Slot)
-        return primary, canary
-
-    def _pods(self, slot: Slot) -> Pods | None:
-        held = self.slots[slot]
-        if held is None:
-            return None
-        count = max(held.replicas or 0, held.at_least)
-        return Pods(held.version.revision, count, count, count, self.orders[slot])
-
-    async def route(self, wanted: messages.SetRoute) -> None:
-        if not self.newest("route", wanted.order):
-            return
-        assert self.slots[Slot.CANARY] or not wanted.route.reaches_canary
-        self.set = wanted
-        self.shares.append(wanted.route.share)
-
-    async def shown(self, name: str) -> Shown | None:
-        return Shown(self.set.order, self.set.route.share) if self.set else None
-
-    async def ask(self, check: Check, about: messages.Measure) -> conditions.Answer:
-        return conditions.Answered(self.errors.get(about.canary.revision, 0.0))
-
-    async def compare(self, check: Check, about: messages.Measure) -> Any:
-        raise AssertionError(check)
-
-    async def is_open(self, check: Check, about: messages.Measure) -> tuple[bool, str]:
-        raise AssertionError(check)
-
-    async def notify(self, news: messages.Notify) -> None: ...
-
-    async def publish(self, status: messages.PublishStatus) -> None: ...
-
-    async def reset_override(self, name: str) -> None:
-        raise AssertionError(name)
 
 
 @dataclasses.dataclass

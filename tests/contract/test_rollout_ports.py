@@ -1,0 +1,125 @@
+"""What every platform and router must keep, so that a rollout loses no request on it.
+
+An adapter joins by giving the fixture `site` one more parameter.
+"""
+
+import pytest
+
+from fairlead.domain.rollouts.messages import Slot
+from fairlead.domain.traffic.routes import AT_HOME, STANDBY, only_split
+from tests.contract.rollout_ports import Site
+from tests.fakes.rollouts import Ground
+from tests.unit.domain.rollouts.world import version
+
+
+@pytest.fixture(params=["fake"])
+def site(request: pytest.FixtureRequest) -> Site:
+    ground = Ground()
+    return Site(ground, ground, (version("v1"), version("v2")))
+
+
+async def test_nothing_is_seen_where_nothing_was_asked(site: Site) -> None:
+    assert await site.pods(Slot.PRIMARY) is None
+    assert await site.pods(Slot.CANARY) is None
+    assert await site.shown() is None
+
+
+async def test_an_asked_version_gets_ready_and_shows_its_order(site: Site) -> None:
+    order = await site.ensure(Slot.PRIMARY, site.versions[0], 2)
+
+    async def ready() -> bool:
+        pods = await site.pods(Slot.PRIMARY)
+        return pods is not None and pods.ready == 2
+
+    await site.until(ready)
+    pods = await site.pods(Slot.PRIMARY)
+    assert pods is not None
+    assert (pods.revision, pods.desired, pods.order) == (site.versions[0].revision, 2, order)
+
+
+async def test_a_slot_can_grow_shrink_and_change_its_version(site: Site) -> None:
+    old, new = site.versions
+    for wanted, replicas in ((old, 1), (old, 3), (old, 2), (new, 2)):
+        await site.ensure(Slot.PRIMARY, wanted, replicas)
+
+        async def so(revision: str = wanted.revision, count: int = replicas) -> bool:
+            pods = await site.pods(Slot.PRIMARY)
+            return pods is not None and (pods.revision, pods.ready) == (revision, count)
+
+        await site.until(so)
+
+
+async def test_a_late_errand_of_a_lower_order_changes_nothing(site: Site) -> None:
+    old, new = site.versions
+    first = await site.ensure(Slot.PRIMARY, old, 1)
+    second = await site.ensure(Slot.PRIMARY, new, 1)
+
+    await site.ensure(Slot.PRIMARY, old, 1, first)
+
+    pods = await site.pods(Slot.PRIMARY)
+    assert pods is not None
+    assert (pods.revision, pods.order) == (new.revision, second)
+
+
+async def test_an_errand_performed_twice_is_as_good_as_once(site: Site) -> None:
+    order = await site.ensure(Slot.CANARY, site.versions[1], 2)
+
+    await site.ensure(Slot.CANARY, site.versions[1], 2, order)
+
+    pods = await site.pods(Slot.CANARY)
+    assert pods is not None
+    assert pods.desired == 2
+
+
+async def test_a_canary_that_is_gone_stays_gone_whatever_comes_late(site: Site) -> None:
+    made = await site.ensure(Slot.CANARY, site.versions[1], 1)
+    await site.remove()
+
+    async def gone() -> bool:
+        return await site.pods(Slot.CANARY) is None
+
+    await site.until(gone)
+    await site.remove()
+    await site.ensure(Slot.CANARY, site.versions[1], 1, made)
+
+    assert await gone()
+
+
+async def test_a_route_shows_its_order_and_its_share(site: Site) -> None:
+    await site.ensure(Slot.PRIMARY, site.versions[0], 1)
+    await site.ensure(Slot.CANARY, site.versions[1], 1)
+    for route in (AT_HOME, STANDBY, only_split(10), only_split(100), STANDBY, AT_HOME):
+        order = await site.route(route)
+
+        async def so(order: int = order, share: int = route.share) -> bool:
+            shown = await site.shown()
+            return shown is not None and (shown.order, shown.share) == (order, share)
+
+        await site.until(so)
+
+
+async def test_a_late_route_of_a_lower_order_changes_nothing(site: Site) -> None:
+    await site.ensure(Slot.CANARY, site.versions[1], 1)
+    late = await site.route(only_split(50))
+    order = await site.route(STANDBY)
+
+    await site.route(only_split(50), late)
+
+    async def so() -> bool:
+        shown = await site.shown()
+        return shown is not None and (shown.order, shown.share) == (order, 0)
+
+    await site.until(so)
+
+
+async def test_the_mesh_gets_to_know_a_canary_that_has_joined(site: Site) -> None:
+    await site.ensure(Slot.PRIMARY, site.versions[0], 1)
+    await site.ensure(Slot.CANARY, site.versions[1], 1)
+    await site.route(AT_HOME)
+    await site.route(STANDBY)
+
+    async def known() -> bool:
+        pods = await site.pods(Slot.CANARY)
+        return pods is not None and pods.known == 1
+
+    await site.until(known)

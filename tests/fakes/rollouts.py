@@ -1,0 +1,81 @@
+"""The ports of a rollout in memory: pods that are ready at once, proxies that follow at once.
+
+It outlives the control plane, as real ones do, and passes tests/contract/test_rollout_ports.py.
+"""
+
+from typing import Any
+
+from fairlead.domain.analysis import conditions
+from fairlead.domain.rollouts import messages
+from fairlead.domain.rollouts.messages import Slot
+from fairlead.domain.rollouts.sight import Pods, Shown
+from fairlead.domain.rollouts.spec import Check
+
+
+class Ground:
+    """A platform, a router and metrics in one; `errors` is what a query says of a revision."""
+
+    def __init__(self, errors: dict[str, float] | None = None) -> None:
+        self.errors = errors or {}
+        self.slots: dict[Slot, messages.EnsureVersion | None] = dict.fromkeys(Slot)
+        self.orders: dict[object, int] = {}
+        self.set: messages.SetRoute | None = None
+        self.shares: list[int] = []
+
+    def newest(self, part: object, order: int) -> bool:
+        """Orders are remembered for each part, also for a slot that is empty."""
+        newest = order >= self.orders.get(part, 0)
+        self.orders[part] = max(order, self.orders.get(part, 0))
+        return newest
+
+    async def ensure(self, wanted: messages.EnsureVersion) -> None:
+        if self.newest(wanted.slot, wanted.order):
+            self.slots[wanted.slot] = wanted
+
+    async def remove_canary(self, wanted: messages.RemoveCanary) -> None:
+        if self.newest(Slot.CANARY, wanted.order):
+            assert self.set is None or self.set.route.share == 0
+            self.slots[Slot.CANARY] = None
+
+    async def let_go(self, gone: messages.LetGo) -> None:
+        self.slots = dict.fromkeys(Slot)
+
+    async def pods(self, name: str) -> tuple[Pods | None, Pods | None]:
+        return self._pods(Slot.PRIMARY), self._pods(Slot.CANARY)
+
+    def _pods(self, slot: Slot) -> Pods | None:
+        held = self.slots[slot]
+        if held is None:
+            return None
+        count = held.at_least if held.replicas is None else held.replicas
+        routed = self.set is not None and (slot is Slot.PRIMARY or self.set.route.joined)
+        known = count if routed else 0
+        return Pods(held.version.revision, count, count, known, self.orders[slot])
+
+    async def route(self, wanted: messages.SetRoute) -> None:
+        if not self.newest("route", wanted.order):
+            return
+        assert self.slots[Slot.CANARY] or not wanted.route.reaches_canary
+        self.set = wanted
+        self.shares.append(wanted.route.share)
+
+    async def shown(self, name: str) -> Shown | None:
+        return Shown(self.set.order, self.set.route.share) if self.set else None
+
+    async def give_back(self, gone: messages.LetGo) -> None:
+        self.set = None
+
+    async def ask(self, check: Check, about: messages.Measure) -> conditions.Answer:
+        return conditions.Answered(self.errors.get(about.canary.revision, 0.0))
+
+    async def compare(self, check: Check, about: messages.Measure) -> Any:
+        raise AssertionError(check)
+
+    async def is_open(self, check: Check, about: messages.Measure) -> tuple[bool, str]:
+        raise AssertionError(check)
+
+    async def notify(self, news: messages.Notify) -> None: ...
+
+    async def publish(self, status: messages.PublishStatus) -> None: ...
+
+    async def reset_override(self, name: str) -> None: ...
