@@ -311,6 +311,8 @@ class Place:
         before = self.routes[-1][2] if self.routes else AT_HOME
         if before.joined != effect.route.joined and (before.share or effect.route.share):
             self.hurt.append("joined or left with weight")
+        if effect.route.joined and not before.joined and not self.ready(messages.Slot.CANARY):
+            self.hurt.append("a canary joined without a ready pod")
         if effect.route.reaches_canary and not self.ready(messages.Slot.CANARY):
             self.hurt.append("weight to a canary without a ready pod")
         rose = effect.route.share > before.share
