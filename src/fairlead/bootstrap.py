@@ -1,10 +1,12 @@
 """The one place that wires everything: settings in, a running engine out."""
 
+import asyncio
+import contextlib
 import importlib
 import logging
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from pathlib import Path
@@ -18,6 +20,7 @@ from fairlead import settings as settings_
 from fairlead.engine import batch, outbox, projections, service
 from fairlead.engine import machine as machine_
 from fairlead.engine.store import postgres, protocol, sqlite
+from fairlead.intents import kubernetes
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,8 @@ class Cast:
     machines: Sequence[machine_.AnyMachine] = ()
     handlers: outbox.Handlers = field(default_factory=dict)
     views: Sequence[projections.Projection] = ()
+    kinds: Sequence[kubernetes.Kind] = ()
+    """Kinds of Kubernetes objects; their machines need not be named again above."""
 
 
 def settings(environment: Mapping[str, str] | None = None) -> settings_.Settings:
@@ -71,6 +76,49 @@ def engine(
         told=log_transitions if chosen.log.log_level == "debug" else None,
     )
     return service.Engine(parts, perform=perform)
+
+
+def check_kinds(players: Cast) -> None:
+    if not players.kinds:
+        raise errors.Rejected(
+            "this installation has no kind of Kubernetes object",
+            hint="areas bring their kinds; fairlead up runs without a cluster",
+        )
+
+
+def operator(chosen: settings_.Settings, players: Cast, connection: Any, *, elect: bool) -> Any:
+    """The operator for the kinds of this installation (adapters.kubernetes.operator.Operator)."""
+    # By name, and only here: no other command carries the weight of a Kubernetes client.
+    made = importlib.import_module("fairlead.adapters.kubernetes.operator")
+    behind = [kind.machine for kind in players.kinds]
+    machines = [*players.machines, *(one for one in behind if one not in players.machines)]
+
+    @contextlib.asynccontextmanager
+    async def working(handlers: outbox.Handlers) -> AsyncIterator[service.Engine]:
+        cast_ = replace(players, machines=machines, handlers={**players.handlers, **handlers})
+        kept = store(chosen.store, cast_)
+        await asyncio.to_thread(kept.migrate)
+        async with engine(chosen, cast_, kept).running() as running:
+            yield running
+
+    orders = made.orders(chosen.operator, players.kinds, connection, elect=elect)
+    return made.Operator(connection, orders, working)
+
+
+def cluster(kubeconfig: Path | None = None, context: str = "") -> Any:
+    """How to reach the API server: a kubeconfig where one is named, else what a pod is given."""
+    config = importlib.import_module("fairlead.adapters.kubernetes.config")
+    clock = importlib.import_module("fairlead.adapters.kubernetes.clock").Clock()
+    named = [kubeconfig] if kubeconfig else _kubeconfigs()
+    if named or context:
+        home = [Path("~/.kube/config").expanduser()]
+        return config.from_kubeconfig(named or home, os.environ, clock, context)
+    return config.in_cluster(os.environ, clock)
+
+
+def _kubeconfigs() -> list[Path]:
+    listed = os.environ.get("KUBECONFIG", "")
+    return [Path(one) for one in listed.split(os.pathsep) if one]
 
 
 def logs(chosen: settings_.LogSettings) -> None:

@@ -67,6 +67,24 @@ class EngineSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class OperatorSettings:
+    """What the Kubernetes operator looks after, and how it is known there."""
+
+    operator_namespace: str = _setting(
+        "", "The one namespace the operator looks after; empty means all of them."
+    )
+    operator_shard: str = _setting(
+        "0/1", "INDEX/COUNT: this operator's part of all namespaces, counted from 0."
+    )
+    operator_lease: str = _setting(
+        "fairlead-operator", "Name of the Lease by which operators elect their leader."
+    )
+    operator_listen: str = _setting(
+        "127.0.0.1:8601", "Address and port of the operator's /healthz, /readyz and /metrics."
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class LogSettings:
     """What is told about the work."""
 
@@ -84,6 +102,7 @@ class Settings:
     store: StoreSettings = field(default_factory=StoreSettings)
     web: WebSettings = field(default_factory=WebSettings)
     engine: EngineSettings = field(default_factory=EngineSettings)
+    operator: OperatorSettings = field(default_factory=OperatorSettings)
     log: LogSettings = field(default_factory=LogSettings)
 
 

@@ -53,6 +53,9 @@ COMMANDS: Mapping[str, Entry] = {
     ),
     "up": Entry("fairlead.cli.serve:up", "Run the control plane with its page on this machine."),
     "worker": Entry("fairlead.cli.serve:worker", "Run a worker beside others on a shared store."),
+    "operator": Entry(
+        "fairlead.cli.operator:operator", "Run the operator for objects of a Kubernetes cluster."
+    ),
     "get": Entry("fairlead.cli.reading:get", "Show streams, or one stream."),
     "events": Entry("fairlead.cli.reading:events", "Show what happened to a stream."),
     "watch": Entry("fairlead.cli.reading:watch", "Show events as they happen."),

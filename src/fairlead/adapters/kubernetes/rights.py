@@ -1,0 +1,59 @@
+"""What the operator must be allowed to do, from the kinds it serves: no more, no less."""
+
+from collections.abc import Iterable
+
+from fairlead.adapters.kubernetes import schema
+from fairlead.adapters.kubernetes.objects import Object, Resource
+from fairlead.intents.kubernetes import Api, Kind
+
+_READ = ("get", "list", "watch")
+
+
+def resource(api: Api) -> Resource:
+    return Resource(api.group, api.version, api.plural, api.kind, api.namespaced)
+
+
+def definition(kind: Kind) -> Object:
+    """The CustomResourceDefinition that installs the kind."""
+    shown = kind.shown
+    return schema.definition(
+        schema.Kind(
+            resource(kind.api),
+            shown.spec,
+            shown.status,
+            short_names=shown.short_names,
+            columns=tuple(schema.Column(name, path) for name, path in shown.columns),
+            rules=tuple(schema.Rule(rule, message) for rule, message in shown.rules),
+        )
+    )
+
+
+def rules(kinds: Iterable[Kind]) -> list[Object]:
+    """The rules of a Role or ClusterRole, for the namespaces that are looked after."""
+    granted: dict[tuple[str, str], set[str]] = {}
+
+    def grant(group: str, name: str, *verbs: str) -> None:
+        granted.setdefault((group, name), set()).update(verbs)
+
+    for kind in kinds:
+        api = kind.api
+        grant(api.group, api.plural, *_READ)
+        if kind.finalizer:
+            grant(api.group, api.plural, "patch")
+        grant(api.group, f"{api.plural}/status", "patch")
+        if kind.children:
+            # The API server asks for this where a child carries blockOwnerDeletion.
+            grant(api.group, f"{api.plural}/finalizers", "update")
+        for child in kind.children:
+            grant(child.group, child.plural, *_READ, "create", "patch", "delete")
+    grant("events.k8s.io", "events", "create", "patch")
+    return [_rule(group, name, verbs) for (group, name), verbs in sorted(granted.items())]
+
+
+def lease_rules() -> list[Object]:
+    """The rules for the election, in the namespace of the operator itself."""
+    return [_rule("coordination.k8s.io", "leases", {"get", "create", "update"})]
+
+
+def _rule(group: str, name: str, verbs: Iterable[str]) -> Object:
+    return {"apiGroups": [group], "resources": [name], "verbs": sorted(verbs)}

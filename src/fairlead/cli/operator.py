@@ -1,0 +1,97 @@
+"""`fairlead operator`: the Kubernetes door, the engine behind it, and the writes, in one process.
+
+settings ──► API server (kubeconfig, or the pod's own account) ──► caches ──► lease ──► engine
+SIGINT or SIGTERM ──► no new looks ──► effects may finish ──► the lease is given back
+"""
+
+import asyncio
+import contextlib
+import signal
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import click
+
+from fairlead import bootstrap
+from fairlead import settings as settings_
+from fairlead.cli import options
+
+
+@click.command()
+@click.option("--namespace", metavar="NAME", help="Look after this namespace only; else all.")
+@click.option(
+    "--shard", metavar="INDEX/COUNT", help="Look after one part of all namespaces, from 0."
+)
+@click.option(
+    "--kubeconfig",
+    type=click.Path(path_type=Path, dir_okay=False),
+    help="Reach the cluster by this file; else by KUBECONFIG, else as a pod does.",
+)
+@click.option("--context", default="", metavar="NAME", help="Use this context of the kubeconfig.")
+@click.option(
+    "--leader-elect/--no-leader-elect",
+    default=True,
+    show_default=True,
+    help="Act only while holding the Lease; without it, run exactly one operator.",
+)
+@click.option(
+    "--listen",
+    metavar="ADDRESS:PORT",
+    help="Where /healthz, /readyz and /metrics answer; 127.0.0.1:8601 if unset.",
+)
+def operator(*, kubeconfig: Path | None, context: str, leader_elect: bool, **given: Any) -> None:
+    """Run the operator for objects of a Kubernetes cluster.
+
+    Its store is SQLite in the state folder, which may be empty at every start: what matters
+    stands in the status of the objects. Set FAIRLEAD_DATABASE_URL for a shared store. The
+    first Ctrl-C stops it with care and gives the Lease back.
+    """
+    chosen = _chosen(options.settings(), given)
+    players = options.cast()
+    tracing = bootstrap.telemetry(chosen.log)
+    traced = replace(players, handlers=bootstrap.traced(players.handlers, tracing))
+    try:
+        asyncio.run(_serve(chosen, traced, (kubeconfig, context), elect=leader_elect))
+    finally:
+        tracing.close()
+
+
+def _chosen(chosen: settings_.Settings, given: dict[str, str | None]) -> settings_.Settings:
+    named = {f"operator_{name}": value for name, value in given.items() if value is not None}
+    return replace(chosen, operator=replace(chosen.operator, **named))
+
+
+async def _serve(
+    chosen: settings_.Settings,
+    players: bootstrap.Cast,
+    reached: tuple[Path | None, str],
+    *,
+    elect: bool,
+) -> None:
+    bootstrap.check_kinds(players)
+    made = bootstrap.operator(chosen, players, bootstrap.cluster(*reached), elect=elect)
+    async with made.answering(chosen.operator.operator_listen) as address:
+        click.echo(f"fairlead operates: {address}", err=True)
+        await _until_told(asyncio.create_task(made.run()))
+    click.echo("fairlead operator has stopped", err=True)
+
+
+async def _until_told(working: "asyncio.Task[None]") -> None:
+    """The first signal asks for a careful stop; an operator that ends by itself is an error."""
+    loop = asyncio.get_running_loop()
+    wanted = (signal.SIGINT, signal.SIGTERM)
+    told: list[int] = []
+
+    def heard(number: int) -> None:
+        told.append(number)
+        working.cancel()
+
+    for each in wanted:
+        loop.add_signal_handler(each, heard, each)
+    try:
+        with contextlib.suppress(asyncio.CancelledError):
+            await working
+    finally:
+        for each in wanted:
+            loop.remove_signal_handler(each)

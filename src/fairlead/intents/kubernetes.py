@@ -1,0 +1,245 @@
+"""The Kubernetes door: from a watched object to one command per change of its level.
+
+cache told of a change ──► queue ──► Door.look(key) ──► adopt (first sight) ──► observe ──► engine
+                                         │ nothing new: no submit, no commit, no request
+                                         └ refused: a condition and an Event, and on to the next
+
+The level is what the kind makes of the object and its children, and nothing else: a status that
+we wrote ourselves, or a field that the kind does not read, changes no level. The door knows the
+cluster by a small protocol and plain dicts; adapters/kubernetes/operator.py gives it caches.
+"""
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import msgspec
+import structlog
+
+from fairlead.domain import intents
+from fairlead.engine import machine as machines
+from fairlead.engine import messages
+from fairlead.errors import Rejected
+
+Object = dict[str, Any]
+Children = Sequence[Object]
+_log = structlog.get_logger(__name__)
+
+_LONGEST_NAME = 90
+_UNFIT = re.compile(r"[^A-Za-z0-9._:@-]")
+
+
+class Name(NamedTuple):
+    """What names an object within its kind; the namespace is empty for cluster scope."""
+
+    namespace: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Api:
+    """A kind as the API server serves it."""
+
+    group: str
+    version: str
+    plural: str
+    kind: str
+    namespaced: bool = True
+
+    def __str__(self) -> str:
+        return f"{self.plural}.{self.group}" if self.group else self.plural
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """How a kind is installed: the types of its spec and status, and what kubectl shows."""
+
+    spec: type
+    status: type
+    short_names: tuple[str, ...] = ()
+    columns: tuple[tuple[str, str], ...] = ()
+    """Pairs of a heading and a JSON path, as in ("Phase", ".status.phase")."""
+
+    rules: tuple[tuple[str, str], ...] = ()
+    """Pairs of a CEL rule on the whole object and what a refusal says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of object and the machine that stands behind each."""
+
+    api: Api
+    machine: machines.AnyMachine
+    shown: Shown
+    observe: Callable[[Object, Children], object]
+    """The command that tells the machine the level; Rejected where the object makes no sense."""
+
+    delete: Callable[[Object | None], object]
+    """The command for an object that is going, held by a finalizer, or (None) gone."""
+
+    adopt: Callable[[Object], object | None] = lambda _: None
+    """The command that brings the machine to where `.status` says it was, if it says so.
+
+    The machine takes it only where the round in it is beyond its own: an older status, or the
+    same one again, changes nothing.
+    """
+
+    children: tuple[Api, ...] = ()
+    finalizer: str = ""
+
+    def stream(self, obj: Object) -> messages.StreamName:
+        """The stream of this very object: one made again under its name gets another."""
+        meta = obj["metadata"]
+        place = [meta.get("namespace") or "cluster", meta["name"][:_LONGEST_NAME], meta["uid"]]
+        key = "/".join(_UNFIT.sub("-", part) for part in place)
+        return messages.stream_name(self.machine.name, key)
+
+    def subject(self, obj: Object) -> intents.Subject:
+        meta = obj["metadata"]
+        return intents.Subject(
+            str(self.api), meta.get("namespace", ""), meta["name"], str(meta["uid"])
+        )
+
+
+def namespace_of(stream: str) -> str:
+    """The namespace of a stream that `Kind.stream` has named."""
+    return stream.split("/")[1]
+
+
+def uid_of(stream: str) -> str:
+    return stream.rsplit("/", 1)[1]
+
+
+class Cluster(Protocol):
+    """What the door sees of the cluster: caches of one kind, and a way to answer the user."""
+
+    def object(self, name: Name) -> Object | None: ...
+
+    def children(self, uid: str) -> Children: ...
+
+    async def refuse(self, obj: Object, error: Rejected) -> None:
+        """Tell by a condition and an Event that the object cannot be taken as it stands."""
+
+    async def accept(self, obj: Object) -> None:
+        """Take such a condition back, where there is one."""
+
+
+class Submit(Protocol):
+    """The engine as the door needs it."""
+
+    async def submit(
+        self,
+        stream: messages.StreamName,
+        command: object,
+        id: messages.CommandId,  # noqa: A002 - the engine's own word
+    ) -> messages.Receipt: ...
+
+
+@dataclass(slots=True)
+class _Known:
+    """What this process has told the engine of one object."""
+
+    uid: str
+    stream: messages.StreamName
+    level: str = ""
+
+
+class Door:
+    """Tells the engine of the objects of one kind, each level once."""
+
+    def __init__(self, kind: Kind, cluster: Cluster, engine: Submit) -> None:
+        self._kind = kind
+        self._cluster = cluster
+        self._engine = engine
+        self._known: dict[Name, _Known] = {}
+
+    async def look(self, name: Name) -> None:
+        """Bring the engine up to date with one object; Unavailable means: look again later."""
+        obj = self._cluster.object(name)
+        known = self._known.get(name)
+        if known is not None and (obj is None or obj["metadata"]["uid"] != known.uid):
+            await self._gone(known.stream)
+            del self._known[name]
+        if obj is not None:
+            await self._tell(name, obj)
+
+    async def sweep(self, streams: Iterable[messages.StreamName], present: set[str]) -> int:
+        """End the streams whose objects went while nobody looked; how many these were."""
+        lost = [stream for stream in streams if uid_of(stream) not in present]
+        for stream in lost:
+            await self._gone(stream)
+        return len(lost)
+
+    async def _tell(self, name: Name, obj: Object) -> None:
+        known = self._known.get(name)
+        if known is None:
+            # Before the first look at the level: it may be judged from where the status stands.
+            known = _Known(obj["metadata"]["uid"], self._kind.stream(obj))
+            await self._adopt(known, obj)
+            self._known[name] = known
+        children = self._cluster.children(known.uid)
+        try:
+            command = self._command(obj, children)
+            level = _digest(command)
+            if level == known.level:
+                return
+            await self._engine.submit(known.stream, command, _id(obj, children, level))
+        except Rejected as error:
+            await self._refused(known, obj, error)
+        else:
+            await self._cluster.accept(obj)
+            known.level = level
+
+    def _command(self, obj: Object, children: Children) -> object:
+        if "deletionTimestamp" in obj["metadata"]:
+            return self._kind.delete(obj)
+        return self._kind.observe(obj, children)
+
+    async def _adopt(self, known: _Known, obj: Object) -> None:
+        status = obj.get("status") or {}
+        try:
+            command = self._kind.adopt(status)
+            if command is not None:
+                id_ = messages.command_id(f"adopt {known.uid} {_digest(command)}")
+                await self._engine.submit(known.stream, command, id_)
+        except Rejected as error:
+            # A status that nobody can read is as good as none: the level tells all the rest.
+            _log.warning("kubernetes.adopt.refused", stream=known.stream, error=error.message)
+
+    async def _gone(self, stream: messages.StreamName) -> None:
+        id_ = messages.command_id(f"gone {uid_of(stream)}")
+        try:
+            await self._engine.submit(stream, self._kind.delete(None), id_)
+        except Rejected as error:
+            _log.warning("kubernetes.gone.refused", stream=stream, error=error.message)
+
+    async def _refused(self, known: _Known, obj: Object, error: Rejected) -> None:
+        # Told once per reason: the same refusal of the next version is no news.
+        level = "refused " + _digest(error.message)
+        if level == known.level:
+            return
+        _log.warning("kubernetes.refused", stream=known.stream, error=error.message)
+        await self._cluster.refuse(obj, error)
+        known.level = level
+
+
+def round_of(status: Mapping[str, Any] | None) -> int:
+    """The round that a status was published in, 0 for none."""
+    found = (status or {}).get("round")
+    return found if isinstance(found, int) else 0
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(msgspec.json.encode(value)).hexdigest()[:32]
+
+
+def _id(obj: Object, children: Children, level: str) -> messages.CommandId:
+    """The same for the same versions: a restart tells nothing twice.
+
+    From A to B and back to A are three levels, for every write makes a version. The level is
+    part of it too, because another release may read more out of the same versions.
+    """
+    versions = [str(one["metadata"].get("resourceVersion", "")) for one in (obj, *children)]
+    return messages.command_id(f"{obj['metadata']['uid']} {_digest(versions)} {level}")
