@@ -1,8 +1,8 @@
 """What a machine may ask of the Kubernetes object it stands for, in words that every kind shares.
 
 A machine that is driven by an object (a `Kind` in intents/kubernetes.py) names these effects in
-its vocabulary; adapters/kubernetes/effects.py performs them. It takes `Refuse` among its commands,
-which is the answer where the API server will not have it.
+its vocabulary; adapters/kubernetes/effects.py performs them. It takes `Confirm` and `Refuse`
+among its commands: the answers to `ApplyChildren`.
 
 Every effect carries the round of the machine: a number that grows with each decision to act and
 is published in `.status`. What is older than a round that was acted upon already is dropped, so
@@ -84,8 +84,15 @@ class ReleaseObject:
 
 
 @dataclass(frozen=True, slots=True)
+class Confirm:
+    """Command, the answer to ApplyChildren: the children of this round are as asked."""
+
+    round: int
+
+
+@dataclass(frozen=True, slots=True)
 class Refuse:
-    """Command, the answer to an effect: what was asked in this round cannot be had."""
+    """Command, the answer to ApplyChildren: what was asked in this round cannot be had."""
 
     round: int
     reason: str

@@ -28,6 +28,8 @@ Children = Sequence[Object]
 _log = structlog.get_logger(__name__)
 
 _LONGEST_NAME = 90
+# In place of a namespace; no namespace has a capital letter.
+_EVERYWHERE = "CLUSTER"
 _UNFIT = re.compile(r"[^A-Za-z0-9._:@-]")
 
 
@@ -92,7 +94,7 @@ class Kind:
     def stream(self, obj: Object) -> messages.StreamName:
         """The stream of this very object: one made again under its name gets another."""
         meta = obj["metadata"]
-        place = [meta.get("namespace") or "cluster", meta["name"][:_LONGEST_NAME], meta["uid"]]
+        place = [meta.get("namespace") or _EVERYWHERE, meta["name"][:_LONGEST_NAME], meta["uid"]]
         key = "/".join(_UNFIT.sub("-", part) for part in place)
         return messages.stream_name(self.machine.name, key)
 
@@ -103,13 +105,23 @@ class Kind:
         )
 
 
-def namespace_of(stream: str) -> str:
-    """The namespace of a stream that `Kind.stream` has named."""
-    return stream.split("/")[1]
+class Place(NamedTuple):
+    """What a stream's name tells of its object."""
+
+    namespace: str
+    name: str
+    uid: str
+
+    @property
+    def is_cut(self) -> bool:
+        """True where the object's own name may be longer."""
+        return len(self.name) >= _LONGEST_NAME
 
 
-def uid_of(stream: str) -> str:
-    return stream.rsplit("/", 1)[1]
+def place_of(stream: messages.StreamName) -> Place:
+    """The reverse of `Kind.stream`."""
+    _, namespace, name, uid = stream.split("/")
+    return Place("" if namespace == _EVERYWHERE else namespace, name, uid)
 
 
 class Cluster(Protocol):
@@ -165,12 +177,10 @@ class Door:
         if obj is not None:
             await self._tell(name, obj)
 
-    async def sweep(self, streams: Iterable[messages.StreamName], present: set[str]) -> int:
-        """End the streams whose objects went while nobody looked; how many these were."""
-        lost = [stream for stream in streams if uid_of(stream) not in present]
-        for stream in lost:
+    async def gone(self, streams: Iterable[messages.StreamName]) -> None:
+        """End the streams of objects that went while nobody looked."""
+        for stream in streams:
             await self._gone(stream)
-        return len(lost)
 
     async def _tell(self, name: Name, obj: Object) -> None:
         known = self._known.get(name)
@@ -209,7 +219,7 @@ class Door:
             _log.warning("kubernetes.adopt.refused", stream=known.stream, error=error.message)
 
     async def _gone(self, stream: messages.StreamName) -> None:
-        id_ = messages.command_id(f"gone {uid_of(stream)}")
+        id_ = messages.command_id(f"gone {place_of(stream).uid}")
         try:
             await self._engine.submit(stream, self._kind.delete(None), id_)
         except Rejected as error:

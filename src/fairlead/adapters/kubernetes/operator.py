@@ -1,0 +1,182 @@
+"""The operator: caches always, and an engine behind the door while we lead.
+
+watches ─► caches ─► (elected) ─► queue ─► Door ─► engine ─► effects ─► API server ─► watches …
+
+Whoever waits to become leader keeps its caches warm and does nothing else: its engine is made
+at the start of a term and drained at its end, before the lease is given back.
+"""
+
+import asyncio
+import contextlib
+import dataclasses
+import os
+import socket
+import uuid
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+
+import structlog
+
+from fairlead.adapters.kubernetes import effects, health, leader
+from fairlead.adapters.kubernetes.client import Client
+from fairlead.adapters.kubernetes.clock import Clock
+from fairlead.adapters.kubernetes.config import Connection
+from fairlead.adapters.kubernetes.events import Recorder
+from fairlead.adapters.kubernetes.leader import Candidacy, Election
+from fairlead.adapters.kubernetes.limits import Limits
+from fairlead.adapters.kubernetes.objects import Key
+from fairlead.adapters.kubernetes.queue import Pace
+from fairlead.adapters.kubernetes.shards import Shard
+from fairlead.adapters.kubernetes.station import Reach, Station
+from fairlead.adapters.kubernetes.transport import Answered, Tempo
+from fairlead.adapters.kubernetes.watch import Watches
+from fairlead.engine import outbox, service
+from fairlead.errors import Rejected
+from fairlead.intents.kubernetes import Kind
+from fairlead.settings import OperatorSettings
+
+log = structlog.get_logger(__name__)
+
+_SYNC_SECONDS = 120.0
+_FLUSH_SECONDS = 2.0
+# Renewals go past the limits of the other client, and are never repeated by the transport.
+_RENEWING = Limits(attempts=1, timeout=5.0)
+
+Working = Callable[[outbox.Handlers], AbstractAsyncContextManager[service.Engine]]
+"""Makes an engine that performs with these handlers, for as long as the block lasts."""
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Orders:
+    """What an operator is told at its start."""
+
+    kinds: Sequence[Kind]
+    namespace: str = ""
+    shard: Shard = dataclasses.field(default_factory=Shard)
+    candidacy: Candidacy | None = None
+    """None: act without an election; whoever starts it sees to it that there is one only."""
+
+    pace: Pace = dataclasses.field(default_factory=Pace)
+    tempo: Tempo = dataclasses.field(default_factory=Tempo)
+    identity: str = ""
+
+
+def orders(
+    chosen: OperatorSettings, kinds: Sequence[Kind], connection: Connection, *, elect: bool
+) -> Orders:
+    """The orders that settings give."""
+    identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
+    shard = parse_shard(chosen.operator_shard)
+    place = Key(connection.namespace, shard.lease(chosen.operator_lease))
+    candidacy = Candidacy(place, identity) if elect else None
+    return Orders(kinds, chosen.operator_namespace, shard, candidacy, identity=identity)
+
+
+def parse_shard(text: str) -> Shard:
+    index, slash, count = text.partition("/")
+    if not slash or not all(part.isascii() and part.isdecimal() for part in (index, count)):
+        raise Rejected(f"not a shard: {text[:40]}", hint="use INDEX/COUNT, such as 0/2")
+    return Shard(int(index), int(count))
+
+
+class Operator:
+    """Looks after the objects of some kinds."""
+
+    def __init__(self, connection: Connection, told: Orders, working: Working) -> None:
+        self._orders = told
+        self._working = working
+        self._figures = health.Figures(self._read)
+        tempo = told.tempo
+        counted = dataclasses.replace(tempo, count=lambda answered: self._count(tempo, answered))
+        self._client = Client(connection, tempo=counted)
+        self._lease_client = Client(connection, tempo=dataclasses.replace(tempo, limits=_RENEWING))
+        self._watches = Watches(self._client, counted)
+        self._recorder = Recorder(self._client, told.identity or "operator", tempo.clock)
+        reach = Reach(told.namespace, told.shard, told.pace, tempo.clock)
+        self.stations = [
+            Station(kind, self._watches, self._client, self._recorder, reach) for kind in told.kinds
+        ]
+        self._synced = False
+        self.leading = asyncio.Event()
+
+    async def run(self) -> None:
+        """Operate until cancelled; leaving gives the lease back."""
+        async with self._client, self._lease_client:
+            tasks = [
+                asyncio.create_task(self._watches.run()),
+                asyncio.create_task(self._recorder.run()),
+                asyncio.create_task(self._stand()),
+            ]
+            try:
+                done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                # The election first: its work ends before what it works with.
+                for task in reversed(tasks):
+                    task.cancel()
+                    await asyncio.gather(task, return_exceptions=True)
+                await self._last_words()
+            for task in done:
+                task.result()
+
+    @contextlib.asynccontextmanager
+    async def answering(self, listen: str) -> AsyncIterator[str]:
+        """Serve health and figures inside the block."""
+        async with health.answering(listen, self._unready, self._figures) as address:
+            yield address
+
+    async def _stand(self) -> None:
+        # Nobody stands for leader who could not act: a cache that never fills shows a missing
+        # kind or missing rights, which another process may not have.
+        await self._watches.synced(_SYNC_SECONDS)
+        self._synced = True
+        candidacy = self._orders.candidacy
+        if candidacy is None:
+            await self._lead(_Alone())
+        else:
+            election = Election(self._lease_client, candidacy, self._clock)
+            await election.run(self._lead)
+
+    async def _lead(self, term: "leader.Term | _Alone") -> None:
+        held = {str(station.kind.api): station.held for station in self.stations}
+        performer = effects.Performer(self._client, held, self._recorder, term, self._clock.now)
+        async with self._working(performer.handlers()) as engine:
+            self.leading.set()
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    for station in self.stations:
+                        tasks.create_task(station.work(engine, term))
+            finally:
+                self.leading.clear()
+
+    async def _last_words(self) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FLUSH_SECONDS):
+                await self._recorder.flush()
+
+    def _count(self, tempo: Tempo, answered: Answered) -> None:
+        self._figures.count(answered)
+        tempo.count(answered)
+
+    def _unready(self) -> list[str]:
+        return [] if self._synced else ["the caches are not yet filled"]
+
+    def _read(self) -> dict[str, float]:
+        return {
+            "leader": float(self.leading.is_set()),
+            "objects": float(sum(len(one.held.objects) for one in self.stations)),
+            "children": float(
+                sum(len(cache) for one in self.stations for cache in one.held.children.values())
+            ),
+            "waiting": float(sum(one.waiting for one in self.stations)),
+        }
+
+    @property
+    def _clock(self) -> Clock:
+        return self._orders.tempo.clock
+
+
+class _Alone:
+    """The term of an operator that stands alone."""
+
+    def check(self) -> None:
+        """Nobody else is there to take over."""

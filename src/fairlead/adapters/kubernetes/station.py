@@ -1,0 +1,164 @@
+"""One kind at work: its caches, its queue, and what the door sees of the cluster."""
+
+import asyncio
+import contextlib
+import dataclasses
+import functools
+
+import structlog
+
+from fairlead.adapters.kubernetes import effects, objects, rights, status
+from fairlead.adapters.kubernetes.apply import Applier
+from fairlead.adapters.kubernetes.client import Client
+from fairlead.adapters.kubernetes.clock import Clock
+from fairlead.adapters.kubernetes.events import Occurrence, Recorder
+from fairlead.adapters.kubernetes.objects import Key, Object, Selection
+from fairlead.adapters.kubernetes.queue import Pace, Queue
+from fairlead.adapters.kubernetes.shards import Shard
+from fairlead.adapters.kubernetes.watch import Watches
+from fairlead.engine import library, messages, service
+from fairlead.errors import FairleadError, NotFound, Rejected
+from fairlead.intents import kubernetes as door
+
+log = structlog.get_logger(__name__)
+
+ACCEPTED = "Accepted"
+_PAGE = 1000
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reach:
+    """Which objects are ours, and how hard we work on them."""
+
+    namespace: str
+    shard: Shard
+    pace: Pace
+    clock: Clock
+
+    def covers(self, namespace: str) -> bool:
+        ours = not self.namespace or namespace == self.namespace
+        return ours and self.shard.owns(Key(namespace, ""))
+
+
+class Station:
+    """The objects of one kind and their children."""
+
+    def __init__(
+        self,
+        kind: door.Kind,
+        watches: Watches,
+        client: Client,
+        recorder: Recorder,
+        reach: Reach,
+    ) -> None:
+        self.kind = kind
+        self._client = client
+        self._recorder = recorder
+        self._reach = reach
+        self._queue: Queue | None = None
+        self._lead: effects.Lead | None = None
+        chosen = Selection(reach.namespace)
+        owners = watches.of(rights.resource(kind.api), chosen)
+        owners.on_change(self._changed)
+        children = {}
+        for api in kind.children:
+            resource = rights.resource(api)
+            cache = watches.of(resource, chosen)
+            cache.on_child_change(kind.api.kind, self._changed)
+            children[resource.api_version, resource.kind] = cache
+        self.held = effects.Held(owners, children, Applier(client, owners))
+
+    @property
+    def waiting(self) -> int:
+        return 0 if self._queue is None else len(self._queue.backlog)
+
+    @property
+    def queue(self) -> Queue | None:
+        """The queue of the running term."""
+        return self._queue
+
+    async def work(self, engine: service.Engine, lead: effects.Lead) -> None:
+        """Look at every object once, then at what changes, until cancelled."""
+        queue = Queue(self._reach.pace, self._reach.clock)
+        opened = door.Door(self.kind, self, engine)
+        self._queue, self._lead = queue, lead
+        try:
+            for key in self.held.objects.known():
+                self._changed(key)
+            async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self._sweep(opened, engine))
+                await queue.run(lambda key: opened.look(door.Name(*key)))
+        finally:
+            self._queue = self._lead = None
+
+    def object(self, name: door.Name) -> Object | None:
+        return self.held.objects.get(Key(*name))
+
+    def children(self, uid: str) -> list[Object]:
+        return [child for cache in self.held.children.values() for child in cache.owned_by(uid)]
+
+    async def refuse(self, obj: Object, error: Rejected) -> None:
+        told = f"{error.message}; {error.hint}"
+        self._recorder.record(Occurrence(obj, "Rejected", told, kind="Warning", action="Accept"))
+        await self._condition(obj, status.Condition(ACCEPTED, False, "Rejected", told))
+
+    async def accept(self, obj: Object) -> None:
+        known = (obj.get("status") or {}).get("conditions") or ()
+        if any(one["type"] == ACCEPTED and one["status"] != "True" for one in known):
+            await self._condition(obj, status.Condition(ACCEPTED, True, "Accepted"))
+
+    async def _condition(self, obj: Object, news: status.Condition) -> None:
+        if objects.is_deleting(obj) or self._lead is None:
+            return
+        self._lead.check()
+        # As it is now: an effect may have published a status since the look began.
+        live = self.held.objects.get(objects.key_of(obj))
+        if live is None or objects.uid_of(live) != objects.uid_of(obj):
+            return
+        before = live.get("status") or {}
+        generation = int(objects.metadata(live).get("generation") or 0)
+        known = before.get("conditions") or []
+        merged = status.with_conditions(known, [news], generation, self._reach.clock.now())
+        try:
+            await status.write(
+                self._client, self.held.objects, live, {**before, "conditions": merged}
+            )
+        except NotFound:
+            log.info("kubernetes.condition.too_late", key=str(objects.key_of(obj)))
+
+    async def _sweep(self, opened: door.Door, engine: service.Engine) -> None:
+        """Objects that went while no operator looked leave streams that never end."""
+        before: int | None = None
+        try:
+            while True:
+                chosen = library.StreamFilter(self.kind.machine.name, False, before, _PAGE)
+                page = await engine.read(functools.partial(library.streams, which=chosen))
+                lost = [one.name for one in page if await self._is_lost(one.name)]
+                if lost:
+                    log.info("kubernetes.swept", kind=str(self.kind.api), streams=len(lost))
+                    await opened.gone(lost)
+                if len(page) < _PAGE:
+                    return
+                before = page[-1].number
+        except FairleadError as error:
+            # Untidy, not wrong: the next term sweeps again.
+            log.warning("kubernetes.sweep.failed", kind=str(self.kind.api), error=str(error))
+
+    async def _is_lost(self, stream: messages.StreamName) -> bool:
+        """True where no object of the stream's UID is there, by the server's own word.
+
+        The leader before us may have told of an object that our watch has yet to show.
+        """
+        place = door.place_of(stream)
+        if not self._reach.covers(place.namespace):
+            return False
+        key = Key(place.namespace, place.name)
+        live = self.held.objects.get(key)
+        if live is None and not place.is_cut:
+            with contextlib.suppress(NotFound):
+                live = await self._client.get(self.held.objects.resource, key)
+        return live is None or objects.uid_of(live) != place.uid
+
+    def _changed(self, key: Key) -> None:
+        if self._queue is not None and self._reach.shard.owns(key):
+            self._queue.add(key)
