@@ -90,6 +90,14 @@ def operator(chosen: settings_.Settings, players: Cast, connection: Any, *, elec
     """The operator for the kinds of this installation (adapters.kubernetes.operator.Operator)."""
     # By name, and only here: no other command carries the weight of a Kubernetes client.
     made = importlib.import_module("fairlead.adapters.kubernetes.operator")
+    orders = made.orders(chosen.operator, players.kinds, connection, elect=elect)
+    return made.Operator(connection, orders, engines(chosen, players))
+
+
+def engines(
+    chosen: settings_.Settings, players: Cast
+) -> Callable[[outbox.Handlers], contextlib.AbstractAsyncContextManager[service.Engine]]:
+    """Makes an engine for each term of an operator, which knows the handlers of that term."""
     behind = [kind.machine for kind in players.kinds]
     machines = [*players.machines, *(one for one in behind if one not in players.machines)]
 
@@ -101,8 +109,7 @@ def operator(chosen: settings_.Settings, players: Cast, connection: Any, *, elec
         async with engine(chosen, cast_, kept).running() as running:
             yield running
 
-    orders = made.orders(chosen.operator, players.kinds, connection, elect=elect)
-    return made.Operator(connection, orders, working)
+    return working
 
 
 def cluster(kubeconfig: Path | None = None, context: str = "") -> Any:

@@ -98,6 +98,7 @@ class Operator:
         ]
         self._synced = False
         self.leading = asyncio.Event()
+        self.engine: service.Engine | None = None
 
     async def run(self) -> None:
         """Operate until cancelled; leaving gives the lease back."""
@@ -140,13 +141,19 @@ class Operator:
         held = {str(station.kind.api): station.held for station in self.stations}
         performer = effects.Performer(self._client, held, self._recorder, term, self._clock.now)
         async with self._working(performer.handlers()) as engine:
+            self.engine = engine
+            for station in self.stations:
+                station.begin(term)
             self.leading.set()
             try:
                 async with asyncio.TaskGroup() as tasks:
                     for station in self.stations:
-                        tasks.create_task(station.work(engine, term))
+                        tasks.create_task(station.work(engine))
             finally:
+                self.engine = None
                 self.leading.clear()
+                for station in self.stations:
+                    station.end()
 
     async def _last_words(self) -> None:
         with contextlib.suppress(TimeoutError):

@@ -77,19 +77,22 @@ class Station:
         """The queue of the running term."""
         return self._queue
 
-    async def work(self, engine: service.Engine, lead: effects.Lead) -> None:
+    async def work(self, engine: service.Engine) -> None:
         """Look at every object once, then at what changes, until cancelled."""
-        queue = Queue(self._reach.pace, self._reach.clock)
+        assert self._queue is not None
         opened = door.Door(self.kind, self, engine)
-        self._queue, self._lead = queue, lead
-        try:
-            for key in self.held.objects.known():
-                self._changed(key)
-            async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self._sweep(opened, engine))
-                await queue.run(lambda key: opened.look(door.Name(*key)))
-        finally:
-            self._queue = self._lead = None
+        async with asyncio.TaskGroup() as tasks:
+            tasks.create_task(self._sweep(opened, engine))
+            await self._queue.run(lambda key: opened.look(door.Name(*key)))
+
+    def begin(self, lead: effects.Lead) -> None:
+        """A term begins: from here on, changes are taken note of."""
+        self._queue, self._lead = Queue(self._reach.pace, self._reach.clock), lead
+        for key in self.held.objects.known():
+            self._changed(key)
+
+    def end(self) -> None:
+        self._queue = self._lead = None
 
     def object(self, name: door.Name) -> Object | None:
         return self.held.objects.get(Key(*name))

@@ -1,0 +1,273 @@
+"""The operator on a real cluster: engine and door together, with the rights it ships."""
+
+from pathlib import Path
+
+import pytest
+
+from fairlead.adapters.kubernetes import credentials, rights
+from fairlead.adapters.kubernetes.config import Connection
+from fairlead.adapters.kubernetes.objects import Object
+from tests.cluster import client
+from tests.cluster.conftest import Outage
+from tests.cluster.proxy import Fault, Lost, Proxy
+from tests.cluster.space import Space
+from tests.operator.flotilla import KIND, flotilla
+from tests.operator.working import Fleet, working
+from tools.cluster import control_plane
+
+pytestmark = pytest.mark.cluster
+
+CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+NAMES = ("north", "south")
+
+
+@pytest.fixture
+async def flotillas(admin: client.Client, space: Space) -> str:
+    """The path of this test's flotillas; the kind is installed as it is generated."""
+    name = "flotillas.tests.fairlead.dev"
+    await admin.apply(f"{CRD}/{name}", rights.definition(KIND))
+    await admin.wait_for(f"{CRD}/{name}", _is_established)
+    return space.path("flotillas", api="tests.fairlead.dev/v1")
+
+
+@pytest.fixture
+async def operator(cluster: control_plane.ControlPlane, space: Space) -> Connection:
+    account = await space.account("operator", [*rights.rules([KIND]), *rights.lease_rules()])
+    identity = credentials.Identity(token=account.token)
+    ca = cluster.certificate_authority.read_bytes()
+    return Connection(cluster.url, credentials.Fixed(identity), ca=ca)
+
+
+@pytest.fixture
+async def through_proxy(operator: Connection, proxy: Proxy) -> Connection:
+    return Connection(proxy.url, operator.credentials)
+
+
+async def launch(admin: client.Client, flotillas: str, space: Space, *names: str) -> None:
+    for name in names or NAMES:
+        await admin.create(flotillas, flotilla(space.name, name))
+
+
+async def load(admin: client.Client, flotillas: str, cargo: str) -> None:
+    for name in NAMES:
+        await admin.patch(f"{flotillas}/{name}", {"spec": {"cargo": cargo}})
+
+
+async def cargoes(admin: client.Client, space: Space) -> list[str]:
+    found = await admin.get(space.path("configmaps"))
+    return [one["data"]["cargo"] for one in found["items"] if "cargo" in one.get("data", {})]
+
+
+async def carrying(admin: client.Client, space: Space, fleet: Fleet, cargo: str) -> None:
+    """Until the server holds it: the caches may be behind the hand that changed the objects."""
+    for name in NAMES:
+        for number in range(3):
+            path = space.path("configmaps", f"{name}-{number}")
+            await admin.wait_for(path, lambda found: found["data"]["cargo"] == cargo, 60)
+    await fleet.until_done()
+
+
+def condition(obj: Object, type_: str) -> tuple[str, str]:
+    found = (obj.get("status") or {}).get("conditions") or ()
+    return next(((one["status"], one["reason"]) for one in found if one["type"] == type_), ("", ""))
+
+
+def is_ready(obj: Object) -> bool:
+    return condition(obj, "Ready")[0] == "True"
+
+
+async def test_an_object_gets_its_children_and_status_in_four_writes(
+    admin: client.Client, flotillas: str, space: Space, operator: Connection, tmp_path: Path
+) -> None:
+    await launch(admin, flotillas, space)
+
+    async with working(operator, space.name, tmp_path) as fleet:
+        await fleet.until_done()
+
+    assert await cargoes(admin, space) == ["tea"] * 6
+    assert fleet.writes == 8
+    assert fleet.requests["get"] == 0
+
+
+async def test_a_second_look_and_a_restart_write_nothing(
+    admin: client.Client, flotillas: str, space: Space, operator: Connection, tmp_path: Path
+) -> None:
+    await launch(admin, flotillas, space)
+    async with working(operator, space.name, tmp_path) as fleet:
+        await fleet.until_done()
+        before = fleet.requests.copy()
+        fleet.look_at_all()
+        await fleet.settled()
+        again = fleet.requests - before
+
+    async with working(operator, space.name, tmp_path) as restarted:
+        await restarted.until_done()
+    async with working(operator, space.name, tmp_path / "empty") as adopting:
+        await adopting.until_done()
+
+    assert again.total() == 0
+    assert restarted.writes == 0
+    assert adopting.writes == 0
+
+
+async def test_an_empty_store_goes_on_from_the_status(
+    admin: client.Client, flotillas: str, space: Space, operator: Connection, tmp_path: Path
+) -> None:
+    await launch(admin, flotillas, space)
+    async with working(operator, space.name, tmp_path) as fleet:
+        await fleet.until_done()
+        await load(admin, flotillas, "silk")
+        await carrying(admin, space, fleet, "silk")
+
+    await load(admin, flotillas, "salt")
+    async with working(operator, space.name, tmp_path / "empty") as fleet:
+        await carrying(admin, space, fleet, "salt")
+
+    found = await admin.get(f"{flotillas}/north")
+    assert found["status"]["voyages"] == 3
+
+
+async def test_a_hand_edit_is_taken_back_and_a_deleted_child_comes_again(
+    admin: client.Client, flotillas: str, space: Space, operator: Connection, tmp_path: Path
+) -> None:
+    await launch(admin, flotillas, space, "north")
+    async with working(operator, space.name, tmp_path) as fleet:
+        await fleet.until_done()
+        edited, deleted = (space.path("configmaps", f"north-{n}") for n in (0, 1))
+        first = await admin.get(deleted)
+        await admin.patch(edited, {"data": {"cargo": "rats", "extra": "more rats"}})
+        await admin.wait_for(edited, lambda found: found["data"]["cargo"] == "tea")
+        await admin.delete(deleted)
+        await admin.wait_for(
+            deleted, lambda found: found["metadata"]["uid"] != first["metadata"]["uid"]
+        )
+        await fleet.until_done()
+
+    assert await cargoes(admin, space) == ["tea"] * 3
+
+
+@pytest.mark.usefixtures("controllers")
+async def test_nothing_is_written_after_the_deletion(
+    admin: client.Client,
+    flotillas: str,
+    space: Space,
+    through_proxy: Connection,
+    *,
+    proxy: Proxy,
+    tmp_path: Path,
+) -> None:
+    await launch(admin, flotillas, space)
+    async with working(through_proxy, space.name, tmp_path) as fleet:
+        await fleet.until_done()
+        proxy.seen.clear()
+        await admin.delete(f"{flotillas}/north")
+        for number in range(3):
+            await admin.wait_until_gone(space.path("configmaps", f"north-{number}"), 60)
+        await fleet.until(lambda: len(fleet.flotillas) == 1)
+        await fleet.until_done()
+        written = proxy.count("create|update|patch")
+
+    assert written == 0
+    assert await cargoes(admin, space) == ["tea"] * 3
+
+
+@pytest.mark.usefixtures("controllers")
+async def test_a_successor_under_the_same_name_begins_anew(
+    admin: client.Client, flotillas: str, space: Space, operator: Connection, tmp_path: Path
+) -> None:
+    await launch(admin, flotillas, space, "north")
+    async with working(operator, space.name, tmp_path) as fleet:
+        await fleet.until_done()
+        first = await admin.get(f"{flotillas}/north")
+        await admin.delete(f"{flotillas}/north")
+        await launch(admin, flotillas, space, "north")
+        second = await admin.wait_for(f"{flotillas}/north", is_ready, 60)
+        await fleet.until_done()
+
+    assert first["metadata"]["uid"] != second["metadata"]["uid"]
+    assert second["status"]["voyages"] == 1
+    assert await cargoes(admin, space) == ["tea"] * 3
+
+
+async def test_a_held_object_is_let_go(
+    admin: client.Client, flotillas: str, space: Space, operator: Connection, tmp_path: Path
+) -> None:
+    await admin.create(flotillas, flotilla(space.name, "north", hold=True))
+    async with working(operator, space.name, tmp_path) as fleet:
+        held = await admin.wait_for(
+            f"{flotillas}/north", lambda obj: bool(obj["metadata"].get("finalizers"))
+        )
+        await fleet.until_done()
+        await admin.delete(f"{flotillas}/north")
+        await admin.wait_until_gone(f"{flotillas}/north")
+
+    assert held["metadata"]["finalizers"] == [KIND.finalizer]
+
+
+@pytest.mark.parametrize("crash", [False, True], ids=["asked", "killed"])
+async def test_a_restarted_api_server_is_waited_for(
+    admin: client.Client,
+    flotillas: str,
+    space: Space,
+    operator: Connection,
+    outage: Outage,
+    *,
+    crash: bool,
+    tmp_path: Path,
+) -> None:
+    await launch(admin, flotillas, space)
+    async with working(operator, space.name, tmp_path) as fleet:
+        await fleet.until_done()
+        async with outage(crash=crash):
+            pass
+        await load(admin, flotillas, "silk")
+        await carrying(admin, space, fleet, "silk")
+
+    assert await cargoes(admin, space) == ["silk"] * 6
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("create|patch", times=5, status=409),
+        Fault("create|patch|list|watch", times=8, status=429, retry_after=1),
+        Fault(".*", times=12, status=500),
+        Fault("create|patch", times=6, lost=Lost.REQUEST),
+        Fault("create|patch", times=6, lost=Lost.ANSWER),
+        Fault("watch", times=6, cut_after=1),
+        Fault("list|watch", times=4, status=410),
+    ],
+    ids=["409", "429", "500", "lost-request", "lost-answer", "cut", "410"],
+)
+async def test_faults_on_the_way_are_got_over(
+    admin: client.Client,
+    flotillas: str,
+    space: Space,
+    through_proxy: Connection,
+    *,
+    proxy: Proxy,
+    fault: Fault,
+    tmp_path: Path,
+) -> None:
+    await launch(admin, flotillas, space)
+    proxy.inject(fault)
+
+    async with working(through_proxy, space.name, tmp_path) as fleet:
+        await fleet.until_done()
+        proxy.expire_watches()
+        await load(admin, flotillas, "silk")
+        await carrying(admin, space, fleet, "silk")
+        before = fleet.writes
+        fleet.look_at_all()
+        await fleet.settled()
+        again = fleet.writes - before
+
+    assert await cargoes(admin, space) == ["silk"] * 6
+    assert again == 0
+
+
+def _is_established(definition: Object) -> bool:
+    return any(
+        one["type"] == "Established" and one["status"] == "True"
+        for one in (definition.get("status") or {}).get("conditions") or ()
+    )
