@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.adapters.kubernetes import credentials, rights
 from fairlead.adapters.kubernetes.config import Connection
 from fairlead.adapters.kubernetes.objects import Object
 from tests.cluster import client
@@ -13,29 +12,10 @@ from tests.cluster.proxy import Fault, Lost, Proxy
 from tests.cluster.space import Space
 from tests.operator.flotilla import KIND, flotilla
 from tests.operator.working import Fleet, working
-from tools.cluster import control_plane
 
 pytestmark = pytest.mark.cluster
 
-CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NAMES = ("north", "south")
-
-
-@pytest.fixture
-async def flotillas(admin: client.Client, space: Space) -> str:
-    """The path of this test's flotillas; the kind is installed as it is generated."""
-    name = "flotillas.tests.fairlead.dev"
-    await admin.apply(f"{CRD}/{name}", rights.definition(KIND))
-    await admin.wait_for(f"{CRD}/{name}", _is_established)
-    return space.path("flotillas", api="tests.fairlead.dev/v1")
-
-
-@pytest.fixture
-async def operator(cluster: control_plane.ControlPlane, space: Space) -> Connection:
-    account = await space.account("operator", [*rights.rules([KIND]), *rights.lease_rules()])
-    identity = credentials.Identity(token=account.token)
-    ca = cluster.certificate_authority.read_bytes()
-    return Connection(cluster.url, credentials.Fixed(identity), ca=ca)
 
 
 @pytest.fixture
@@ -264,10 +244,3 @@ async def test_faults_on_the_way_are_got_over(
 
     assert await cargoes(admin, space) == ["silk"] * 6
     assert again == 0
-
-
-def _is_established(definition: Object) -> bool:
-    return any(
-        one["type"] == "Established" and one["status"] == "True"
-        for one in (definition.get("status") or {}).get("conditions") or ()
-    )

@@ -17,6 +17,7 @@ from fairlead.adapters.kubernetes.limits import Limits
 from fairlead.adapters.kubernetes.objects import Key, Object
 from fairlead.adapters.kubernetes.operator import Operator, Orders, Working
 from fairlead.adapters.kubernetes.queue import Pace
+from fairlead.adapters.kubernetes.shards import Shard
 from fairlead.adapters.kubernetes.transport import Answered, Tempo
 from tests.operator.flotilla import KIND, Plan, carried, wanted
 
@@ -97,7 +98,11 @@ class Fleet:
 
 @contextlib.asynccontextmanager
 async def working(
-    connection: Connection, namespace: str, folder: Path, candidacy: Candidacy | None = None
+    connection: Connection,
+    namespace: str,
+    folder: Path,
+    candidacy: Candidacy | None = None,
+    shard: Shard | None = None,
 ) -> AsyncIterator[Fleet]:
     """An operator at work on one namespace, with its store in the folder."""
     requests: Counter[str] = Counter()
@@ -112,7 +117,7 @@ async def working(
     if candidacy is not None:
         tempo = dataclasses.replace(tempo, clock=Clock())
     pace = Pace(workers=4, first_delay=0.02, longest_delay=0.2)
-    orders = Orders([KIND], namespace, candidacy=candidacy, pace=pace, tempo=tempo)
+    orders = Orders([KIND], namespace, shard or Shard(), candidacy, pace, tempo)
     operator = Operator(connection, orders, engines(folder))
     task = asyncio.create_task(operator.run())
     try:

@@ -27,7 +27,8 @@ Object = dict[str, Any]
 Children = Sequence[Object]
 _log = structlog.get_logger(__name__)
 
-_LONGEST_NAME = 90
+# With a namespace of 63 and a UID of 36 this fills the 200 that a stream's key may have.
+_LONGEST_NAME = 98
 # In place of a namespace; no namespace has a capital letter.
 _EVERYWHERE = "CLUSTER"
 _UNFIT = re.compile(r"[^A-Za-z0-9._:@-]")

@@ -153,11 +153,12 @@ class Station:
         The leader before us may have told of an object that our watch has yet to show.
         """
         place = door.place_of(stream)
-        if not self._reach.covers(place.namespace):
+        if not self._reach.covers(place.namespace) or place.is_cut:
+            # Of a name that was cut, nobody can ask; better a stream too many.
             return False
         key = Key(place.namespace, place.name)
         live = self.held.objects.get(key)
-        if live is None and not place.is_cut:
+        if live is None:
             with contextlib.suppress(NotFound):
                 live = await self._client.get(self.held.objects.resource, key)
         return live is None or objects.uid_of(live) != place.uid

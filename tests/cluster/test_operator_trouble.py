@@ -1,0 +1,154 @@
+"""The operator and bad input: told by a condition and an Event, and nobody else suffers."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead.adapters.kubernetes import credentials, rights
+from fairlead.adapters.kubernetes.config import Connection
+from tests.cluster import client
+from tests.cluster.space import Space
+from tests.cluster.test_operator import condition, is_ready
+from tests.operator.flotilla import KIND, flotilla
+from tests.operator.working import working
+from tools.cluster import control_plane
+
+pytestmark = pytest.mark.cluster
+
+LONGEST = "n" * 253
+
+
+async def warnings(admin: client.Client, space: Space, reason: str) -> list[str]:
+    """The names of the objects that an Event of this reason tells of; told in the background."""
+    where = space.path("events", api="events.k8s.io/v1")
+    async with admin.watch(where) as events:
+        async for event in events:
+            told = event["object"]
+            if told["reason"] == reason and told["type"] == "Warning":
+                return [told["regarding"]["name"]]
+    return []
+
+
+@pytest.mark.parametrize(
+    ("name", "spec", "found"),
+    [
+        ("smuggler", {"cargo": "contraband"}, ("Accepted", "Rejected", "not carried")),
+        ("whale", {"cargo": "x" * 1_100_000}, ("Accepted", "Rejected", "1048576")),
+        ("shoal", {"cargo": "x" * 600_000}, ("Accepted", "Rejected", "1048576")),
+        (LONGEST, {}, ("Ready", "Rejected", "must be no more than 253")),
+    ],
+    ids=["refused", "huge", "huge-effect", "longest-name"],
+)
+async def test_what_cannot_be_is_told_and_others_go_on(
+    admin: client.Client,
+    flotillas: str,
+    space: Space,
+    operator: Connection,
+    *,
+    name: str,
+    spec: dict[str, Any],
+    found: tuple[str, str, str],
+    tmp_path: Path,
+) -> None:
+    type_, reason, said = found
+    await admin.create(flotillas, flotilla(space.name, name, **spec))
+    await admin.create(flotillas, flotilla(space.name, "north"))
+
+    async with working(operator, space.name, tmp_path) as fleet:
+        bad = await admin.wait_for(
+            f"{flotillas}/{name}", lambda obj: condition(obj, type_) == ("False", reason)
+        )
+        told = await warnings(admin, space, reason)
+        await admin.wait_for(f"{flotillas}/north", is_ready)
+        await fleet.settled()
+        before = fleet.requests.copy()
+        fleet.look_at_all()
+        await fleet.settled()
+        again = fleet.requests - before
+
+    conditions = bad["status"]["conditions"]
+    assert said in next(one["message"] for one in conditions if one["type"] == type_)
+    assert told == [name]
+    assert again.total() == 0
+
+
+async def test_a_corrected_object_is_accepted_again(
+    admin: client.Client, flotillas: str, space: Space, operator: Connection, tmp_path: Path
+) -> None:
+    await admin.create(flotillas, flotilla(space.name, "north"))
+    async with working(operator, space.name, tmp_path) as fleet:
+        await fleet.until_done()
+        await admin.patch(f"{flotillas}/north", {"spec": {"cargo": "contraband"}})
+        await admin.wait_for(
+            f"{flotillas}/north", lambda obj: condition(obj, "Accepted")[0] == "False"
+        )
+        await admin.patch(f"{flotillas}/north", {"spec": {"cargo": "tea"}})
+        fine = await admin.wait_for(
+            f"{flotillas}/north", lambda obj: condition(obj, "Accepted")[0] == "True"
+        )
+        await fleet.until_done()
+
+    assert is_ready(fine)
+
+
+async def test_unknown_fields_do_no_harm(
+    admin: client.Client, flotillas: str, space: Space, operator: Connection, tmp_path: Path
+) -> None:
+    await admin.create(flotillas, flotilla(space.name, "north", sails=7))
+
+    async with working(operator, space.name, tmp_path):
+        found = await admin.wait_for(f"{flotillas}/north", is_ready)
+
+    assert "sails" not in found["spec"]
+
+
+async def test_missing_rights_are_told_and_waited_for(
+    admin: client.Client,
+    cluster: control_plane.ControlPlane,
+    flotillas: str,
+    space: Space,
+    tmp_path: Path,
+) -> None:
+    needed = rights.rules([KIND])
+    poor = [rule for rule in needed if rule["resources"] != ["configmaps"]]
+    reading = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}
+    account = await space.account("poor", [*poor, reading])
+    identity = credentials.Fixed(credentials.Identity(token=account.token))
+    connection = Connection(cluster.url, identity, ca=cluster.certificate_authority.read_bytes())
+    await admin.create(flotillas, flotilla(space.name, "north"))
+
+    async with working(connection, space.name, tmp_path):
+        bad = await admin.wait_for(
+            f"{flotillas}/north",
+            lambda obj: condition(obj, "Ready") == ("False", "Unauthorised"),
+        )
+        told = await warnings(admin, space, "Unauthorised")
+        role = space.path("roles", "poor", api="rbac.authorization.k8s.io/v1")
+        await admin.patch(role, {"rules": needed})
+        fine = await admin.wait_for(f"{flotillas}/north", is_ready, 60)
+
+    assert bad["status"]["phase"] == "Refused"
+    assert told == ["north"]
+    assert fine["status"]["voyages"] == 1
+
+
+@pytest.mark.usefixtures("controllers")
+async def test_a_namespace_on_its_way_out_is_left_alone(
+    admin: client.Client, flotillas: str, space: Space, operator: Connection, tmp_path: Path
+) -> None:
+    held = flotilla(space.name, "north")
+    held["metadata"]["finalizers"] = ["tests.fairlead.dev/foreign"]
+    await admin.create(flotillas, held)
+    async with working(operator, space.name, tmp_path) as fleet:
+        await fleet.until_done()
+        before = fleet.writes
+        await admin.delete(client.path("v1", "namespaces", name=space.name))
+        await fleet.until(
+            lambda: any("deletionTimestamp" in one["metadata"] for one in fleet.flotillas)
+        )
+        await fleet.settled()
+        written = fleet.writes - before
+    await admin.patch(f"{flotillas}/north", {"metadata": {"finalizers": None}})
+
+    assert written == 0

@@ -1,0 +1,235 @@
+"""The operator on the fake API server: quick, and at moments that a real one seldom gives."""
+
+import asyncio
+import dataclasses
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from fairlead.adapters.kubernetes import credentials, operator, rights
+from fairlead.adapters.kubernetes.client import Client
+from fairlead.adapters.kubernetes.config import Connection
+from fairlead.adapters.kubernetes.objects import Key, Object, Selection, uid_of
+from fairlead.adapters.kubernetes.schema import CRDS
+from fairlead.adapters.kubernetes.shards import Shard
+from fairlead.engine import library, service
+from fairlead.errors import Rejected
+from fairlead.settings import OperatorSettings
+from tests.fakes.kubernetes.server import Fault, Request, Server
+from tests.operator.flotilla import CONFIG_MAPS, FLOTILLAS, KIND, flotilla
+from tests.operator.working import Fleet, working
+
+SHIPS = rights.resource(CONFIG_MAPS)
+FLEETS = rights.resource(FLOTILLAS)
+LONG = "n" * 120
+
+
+@dataclasses.dataclass
+class Bay:
+    """A fake API server with the sample kind, and a hand that changes things."""
+
+    server: Server
+    connection: Connection
+    hand: Client
+
+    async def launch(self, *names: str) -> None:
+        for name in names:
+            await self.hand.create(FLEETS, flotilla("default", name))
+
+    async def cargoes(self) -> list[str]:
+        found = self.hand.each(SHIPS, Selection("default"))
+        return [one["data"]["cargo"] async for one in found]
+
+    async def get(self, name: str) -> Object:
+        return await self.hand.get(FLEETS, Key("default", name))
+
+
+@pytest.fixture
+async def bay() -> AsyncIterator[Bay]:
+    async with Server().running() as server:
+        connection = Connection(server.url, credentials.Fixed())
+        async with Client(connection, manager="hand") as hand:
+            await hand.create(CRDS, rights.definition(KIND))
+            yield Bay(server, connection, hand)
+
+
+async def live_streams(fleet: Fleet) -> list[str]:
+    engine = fleet.operator.engine
+    assert engine is not None
+    which = library.StreamFilter(machine="flotilla", ended=False)
+    return [one.name for one in await engine.read(lambda s: library.streams(s, which))]
+
+
+async def test_an_object_costs_four_writes_and_then_none(bay: Bay, tmp_path: Path) -> None:
+    await bay.launch("a", "b")
+
+    async with working(bay.connection, "default", tmp_path) as fleet:
+        await fleet.until_done()
+        first = fleet.writes
+        engine = fleet.operator.engine
+        assert engine is not None
+        commits = engine.counts.commits
+        before = fleet.requests.copy()
+        fleet.look_at_all()
+        await fleet.settled()
+
+    assert first == 8
+    assert (fleet.requests - before).total() == 0
+    assert engine.counts.commits == commits
+
+
+@pytest.mark.parametrize("name", ["a", LONG], ids=["short", "long"])
+async def test_a_restart_goes_on_with_its_store(bay: Bay, tmp_path: Path, name: str) -> None:
+    await bay.launch(name)
+    async with working(bay.connection, "default", tmp_path) as fleet:
+        await fleet.until_done()
+
+    await bay.hand.patch(FLEETS, Key("default", name), {"spec": {"cargo": "silk"}})
+    async with working(bay.connection, "default", tmp_path) as fleet:
+        await fleet.until_done()
+
+    assert await bay.cargoes() == ["silk"] * 3
+    assert (await bay.get(name))["status"]["voyages"] == 2
+
+
+async def test_objects_that_went_while_nobody_looked_end_their_streams(
+    bay: Bay, tmp_path: Path
+) -> None:
+    await bay.launch("a", "b")
+    async with working(bay.connection, "default", tmp_path) as fleet:
+        await fleet.until_done()
+    gone = uid_of(await bay.get("a"))
+    await bay.hand.delete(FLEETS, Key("default", "a"))
+
+    async with working(bay.connection, "default", tmp_path) as fleet:
+        await fleet.operator.leading.wait()
+        engine = fleet.operator.engine
+        assert engine is not None
+        await until_committed(engine)
+        left = await live_streams(fleet)
+
+    assert [one for one in left if gone in one] == []
+    assert len(left) == 1
+
+
+async def until_committed(engine: service.Engine) -> None:
+    with engine.watch() as signal:
+        if not engine.counts.commits:
+            await asyncio.wait_for(signal.wait(), 20)
+
+
+async def test_a_store_older_than_the_status_catches_up(bay: Bay, tmp_path: Path) -> None:
+    await bay.launch("a")
+    async with working(bay.connection, "default", tmp_path / "old") as fleet:
+        await fleet.until_done()
+    for cargo in ("silk", "salt"):
+        await bay.hand.patch(FLEETS, Key("default", "a"), {"spec": {"cargo": cargo}})
+        async with working(bay.connection, "default", tmp_path / "new") as fleet:
+            await fleet.until_done()
+
+    await bay.hand.patch(FLEETS, Key("default", "a"), {"spec": {"cargo": "tin"}})
+    async with working(bay.connection, "default", tmp_path / "old") as fleet:
+        await fleet.until_done()
+
+    assert (await bay.get("a"))["status"]["voyages"] == 4
+
+
+async def test_an_old_wish_never_undoes_a_newer_one(bay: Bay, tmp_path: Path) -> None:
+    """The first round fails at its last child; the second overtakes it while it waits."""
+
+    def third_child(request: Request) -> bool:
+        return request.method == "POST" and request.path.endswith("/configmaps")
+
+    await bay.launch("a")
+    bay.server.faults.append(Fault(409, 2, reason="Conflict", only=third_child))
+    async with working(bay.connection, "default", tmp_path) as fleet:
+        await fleet.operator.leading.wait()
+        await bay.hand.patch(FLEETS, Key("default", "a"), {"spec": {"cargo": "silk"}})
+        await fleet.until(lambda: fleet.flotillas[0]["metadata"]["generation"] == 2)
+        await fleet.until_done()
+
+    assert await bay.cargoes() == ["silk"] * 3
+
+
+async def test_health_and_figures_are_told(bay: Bay, tmp_path: Path) -> None:
+    await bay.launch("a")
+    async with working(bay.connection, "default", tmp_path) as fleet:
+        await fleet.until_done()
+        async with (
+            fleet.operator.answering("127.0.0.1:0") as address,
+            aiohttp.ClientSession(address) as asking,
+        ):
+            async with asking.get("/healthz") as alive, asking.get("/readyz") as ready:
+                codes = (alive.status, ready.status)
+            async with asking.get("/metrics") as answer:
+                figures = await answer.text()
+
+    assert codes == (200, 200)
+    assert "fairlead_operator_leader 1.0" in figures
+    assert "fairlead_operator_objects 1.0" in figures
+    assert 'resource="configmaps",verb="create"} 3.0' in figures
+
+
+async def test_an_operator_without_caches_is_not_ready(bay: Bay, tmp_path: Path) -> None:
+    bay.server.faults.append(Fault(500, 1000))
+    async with (
+        working(bay.connection, "default", tmp_path) as fleet,
+        fleet.operator.answering("127.0.0.1:0") as address,
+        aiohttp.ClientSession(address) as asking,
+        asking.get("/readyz") as answer,
+    ):
+        told = await answer.json()
+
+    assert answer.status == 503
+    assert told["reasons"] == ["the caches are not yet filled"]
+
+
+async def test_other_shards_are_left_alone(bay: Bay, tmp_path: Path) -> None:
+    await bay.launch("a")
+    shard = next(one for one in (Shard(0, 2), Shard(1, 2)) if not one.owns(Key("default", "a")))
+
+    async with working(bay.connection, "default", tmp_path, shard=shard) as fleet:
+        await fleet.operator.leading.wait()
+        await fleet.settled()
+
+    assert fleet.writes == 0
+
+
+@pytest.mark.parametrize("listen", ["8601", "here:port", "127.0.0.1:70000", ""])
+async def test_a_place_to_answer_must_be_one(bay: Bay, tmp_path: Path, listen: str) -> None:
+    async with working(bay.connection, "default", tmp_path) as fleet:
+        with pytest.raises(Rejected, match="not an address and port"):
+            async with fleet.operator.answering(listen):
+                pass
+
+
+@pytest.mark.parametrize("text", ["1", "a/b", "2/2", "-1/2", "1/2/3", ""])
+def test_a_shard_must_be_one(text: str) -> None:
+    with pytest.raises(Rejected, match="shard"):
+        operator.parse_shard(text)
+
+
+def test_orders_follow_the_settings() -> None:
+    chosen = OperatorSettings(operator_namespace="shop", operator_shard="1/3")
+    connection = Connection("http://127.0.0.1:1", credentials.Fixed(), namespace="home")
+
+    alone = operator.orders(chosen, [KIND], connection, elect=False)
+    elected = operator.orders(chosen, [KIND], connection, elect=True)
+
+    assert alone.candidacy is None
+    assert elected.candidacy is not None
+    assert elected.candidacy.key == Key("home", "fairlead-operator-1-of-3")
+    assert (elected.namespace, elected.shard) == ("shop", Shard(1, 3))
+
+
+def test_rights_follow_the_kind() -> None:
+    rules = {(rule["apiGroups"][0], rule["resources"][0]): rule for rule in rights.rules([KIND])}
+
+    assert rules["", "configmaps"]["verbs"] == [
+        "create", "delete", "get", "list", "patch", "watch",
+    ]  # fmt: skip
+    assert rules["tests.fairlead.dev", "flotillas"]["verbs"] == ["get", "list", "patch", "watch"]
+    assert rules["tests.fairlead.dev", "flotillas/status"]["verbs"] == ["patch"]
+    assert not any("*" in rule["verbs"] or "*" in rule["resources"] for rule in rules.values())

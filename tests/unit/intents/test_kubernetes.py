@@ -1,0 +1,278 @@
+"""The Kubernetes door with plain dicts: each level once, whatever the caches tell how often."""
+
+from typing import Any
+
+import pytest
+
+from fairlead.engine import messages
+from fairlead.errors import Rejected, Unavailable
+from fairlead.intents.kubernetes import Api, Children, Door, Name, Object, place_of, round_of
+from tests.operator.flotilla import KIND, Adopt, Delete, Observe, flotilla
+
+HERE = Name("bay", "north")
+
+
+class Cluster:
+    """Caches as dicts, and what the user was told."""
+
+    def __init__(self) -> None:
+        self.objects: dict[Name, Object] = {}
+        self.owned: dict[str, list[Object]] = {}
+        self.told: list[str] = []
+        self.down = False
+
+    def object(self, name: Name) -> Object | None:
+        return self.objects.get(name)
+
+    def children(self, uid: str) -> Children:
+        return self.owned.get(uid, [])
+
+    async def refuse(self, obj: Object, error: Rejected) -> None:
+        if self.down:
+            raise Unavailable("no answer", hint="later")
+        self.told.append(f"{obj['metadata']['name']}: {error.message}")
+
+    async def accept(self, obj: Object) -> None:
+        self.told.append(f"{obj['metadata']['name']}: accepted")
+
+
+class Engine:
+    """Takes down what is submitted; fails where it is told to."""
+
+    def __init__(self) -> None:
+        self.taken: list[tuple[str, object, str]] = []
+        self.error: Exception | None = None
+
+    async def submit(
+        self,
+        stream: messages.StreamName,
+        command: object,
+        id: messages.CommandId,  # noqa: A002 - the engine's own word
+    ) -> messages.Receipt:
+        if self.error is not None:
+            raise self.error
+        self.taken.append((stream, command, id))
+        return messages.Receipt(stream, 1, 1)
+
+    @property
+    def commands(self) -> list[object]:
+        return [command for _, command, _ in self.taken]
+
+
+@pytest.fixture
+def cluster() -> Cluster:
+    return Cluster()
+
+
+@pytest.fixture
+def engine() -> Engine:
+    return Engine()
+
+
+@pytest.fixture
+def door(cluster: Cluster, engine: Engine) -> Door:
+    return Door(KIND, cluster, engine)
+
+
+def living(uid: str = "u1", version: int = 1, **spec: Any) -> Object:
+    obj = flotilla(HERE.namespace, HERE.name, **{"ships": 3, **spec})
+    obj["metadata"] |= {"uid": uid, "resourceVersion": str(version), "generation": 1}
+    return obj
+
+
+def ship(number: int, version: int, cargo: str = "tea") -> Object:
+    meta = {"name": f"north-{number}", "resourceVersion": str(version)}
+    return {"metadata": meta, "data": {"cargo": cargo}}
+
+
+async def test_an_unchanged_level_is_told_once(
+    door: Door, cluster: Cluster, engine: Engine
+) -> None:
+    cluster.objects[HERE] = living()
+    await door.look(HERE)
+    cluster.objects[HERE] = living(version=2)
+    await door.look(HERE)
+
+    assert [type(one) for one in engine.commands] == [Observe]
+
+
+async def test_there_and_back_again_are_three_levels(
+    door: Door, cluster: Cluster, engine: Engine
+) -> None:
+    for version, cargo in enumerate(("tea", "silk", "tea"), start=1):
+        cluster.objects[HERE] = living(version=version, cargo=cargo)
+        await door.look(HERE)
+
+    ids = [id_ for _, _, id_ in engine.taken]
+    assert len(set(ids)) == len(ids) == 3
+    assert engine.commands[0] == engine.commands[2]
+
+
+async def test_a_restart_tells_the_same_level_under_the_same_id(
+    cluster: Cluster, engine: Engine
+) -> None:
+    cluster.objects[HERE] = living()
+    cluster.owned["u1"] = [ship(0, 5)]
+    await Door(KIND, cluster, engine).look(HERE)
+    await Door(KIND, cluster, engine).look(HERE)
+
+    assert engine.taken[0] == engine.taken[1]
+
+
+async def test_a_changed_child_is_another_level(
+    door: Door, cluster: Cluster, engine: Engine
+) -> None:
+    cluster.objects[HERE] = living()
+    cluster.owned["u1"] = [ship(0, 5)]
+    await door.look(HERE)
+    cluster.owned["u1"] = [ship(0, 6, "rats")]
+    await door.look(HERE)
+
+    assert [one.cargoes for one in engine.commands if isinstance(one, Observe)] == [
+        {"north-0": "tea"},
+        {"north-0": "rats"},
+    ]
+
+
+async def test_a_successor_is_another_stream_and_its_predecessor_ends(
+    door: Door, cluster: Cluster, engine: Engine
+) -> None:
+    cluster.objects[HERE] = living("u1")
+    await door.look(HERE)
+    cluster.objects[HERE] = living("u2", version=9)
+    await door.look(HERE)
+
+    told = [(place_of(messages.StreamName(s)).uid, type(c)) for s, c, _ in engine.taken]
+    assert told == [("u1", Observe), ("u1", Delete), ("u2", Observe)]
+
+
+async def test_the_end_is_told_once_and_nothing_after_it(
+    door: Door, cluster: Cluster, engine: Engine
+) -> None:
+    cluster.objects[HERE] = living()
+    await door.look(HERE)
+    cluster.objects[HERE]["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z"
+    await door.look(HERE)
+    await door.look(HERE)
+    del cluster.objects[HERE]
+    await door.look(HERE)
+    await door.look(HERE)
+
+    assert [type(one) for one in engine.commands] == [Observe, Delete, Delete]
+    assert engine.commands[-1] == Delete()
+
+
+async def test_an_end_that_was_not_taken_is_told_again(
+    door: Door, cluster: Cluster, engine: Engine
+) -> None:
+    cluster.objects[HERE] = living()
+    await door.look(HERE)
+    del cluster.objects[HERE]
+    engine.error = Unavailable("no store", hint="later")
+    with pytest.raises(Unavailable):
+        await door.look(HERE)
+    engine.error = None
+    await door.look(HERE)
+
+    assert engine.commands[-1] == Delete()
+
+
+async def test_a_status_is_adopted_before_the_first_look_and_only_then(
+    door: Door, cluster: Cluster, engine: Engine
+) -> None:
+    cluster.objects[HERE] = {**living(), "status": {"round": 7, "voyages": 3, "generation": 1}}
+    await door.look(HERE)
+    cluster.objects[HERE] = {**living(version=2, cargo="silk"), "status": {"round": 9}}
+    await door.look(HERE)
+
+    assert [type(one) for one in engine.commands] == [Adopt, Observe, Observe]
+    assert engine.commands[0] == Adopt(7, 3, 1)
+
+
+@pytest.mark.parametrize("status", [{}, {"round": 0}, {"round": 3, "voyages": "many"}])
+async def test_a_status_that_says_nothing_is_no_obstacle(
+    door: Door, cluster: Cluster, engine: Engine, status: Object
+) -> None:
+    cluster.objects[HERE] = {**living(), "status": status}
+    await door.look(HERE)
+
+    assert [type(one) for one in engine.commands] == [Observe]
+
+
+async def test_a_refused_object_is_told_once_and_heals(
+    door: Door, cluster: Cluster, engine: Engine
+) -> None:
+    for version in (1, 2):
+        cluster.objects[HERE] = living(version=version, cargo="contraband")
+        await door.look(HERE)
+    cluster.objects[HERE] = living(version=3)
+    await door.look(HERE)
+
+    assert cluster.told == ["north: not carried: contraband", "north: accepted"]
+    assert [type(one) for one in engine.commands] == [Observe]
+
+
+async def test_a_machine_that_refuses_is_told_like_the_door(
+    door: Door, cluster: Cluster, engine: Engine
+) -> None:
+    cluster.objects[HERE] = living()
+    engine.error = Rejected("too large", hint="less")
+    await door.look(HERE)
+
+    assert cluster.told == ["north: too large"]
+
+
+async def test_a_refusal_that_could_not_be_told_is_told_later(door: Door, cluster: Cluster) -> None:
+    cluster.objects[HERE] = living(cargo="contraband")
+    cluster.down = True
+    with pytest.raises(Unavailable):
+        await door.look(HERE)
+    cluster.down = False
+    await door.look(HERE)
+
+    assert cluster.told == ["north: not carried: contraband"]
+
+
+async def test_a_store_that_is_away_makes_the_look_fail_and_the_next_one_tell(
+    door: Door, cluster: Cluster, engine: Engine
+) -> None:
+    cluster.objects[HERE] = living()
+    engine.error = Unavailable("no store", hint="later")
+    with pytest.raises(Unavailable):
+        await door.look(HERE)
+    engine.error = None
+    await door.look(HERE)
+
+    assert [type(one) for one in engine.commands] == [Observe]
+
+
+def test_the_longest_names_fit_into_a_stream() -> None:
+    obj = living("0" * 36)
+    obj["metadata"] |= {"namespace": "n" * 63, "name": "m" * 253}
+
+    place = place_of(KIND.stream(obj))
+
+    assert place.namespace == "n" * 63
+    assert place.uid == "0" * 36
+    assert place.is_cut
+
+
+def test_a_stream_tells_its_place() -> None:
+    whole = living()
+    everywhere = living()
+    del everywhere["metadata"]["namespace"]
+
+    assert place_of(KIND.stream(whole)) == ("bay", "north", "u1")
+    assert place_of(KIND.stream(everywhere)) == ("", "north", "u1")
+    assert not place_of(KIND.stream(whole)).is_cut
+
+
+@pytest.mark.parametrize(("status", "found"), [(None, 0), ({}, 0), ({"round": "x"}, 0)])
+def test_a_round_that_is_no_number_is_none(status: Object | None, found: int) -> None:
+    assert round_of(status) == found
+    assert round_of({"round": 4}) == 4
+
+
+def test_a_kind_is_written_as_kubernetes_does() -> None:
+    assert str(KIND.api) == "flotillas.tests.fairlead.dev"
+    assert str(Api("", "v1", "configmaps", "ConfigMap")) == "configmaps"
