@@ -103,6 +103,11 @@ async def test_asked_to_stop_it_gives_the_lease_back(
     assert left["spec"].get("holderIdentity", "") == ""
 
 
+@pytest.mark.parametrize(
+    "fault",
+    [Fault(times=None, lost=Lost.REQUEST), Fault(times=None, delay=STUCK)],
+    ids=["lost", "hanging"],
+)
 async def test_a_cut_off_leader_is_followed_and_never_doubled(
     admin: client.Client,
     flotillas: str,
@@ -110,6 +115,7 @@ async def test_a_cut_off_leader_is_followed_and_never_doubled(
     operator: Connection,
     *,
     proxy: Proxy,
+    fault: Fault,
     tmp_path: Path,
 ) -> None:
     times = {"duration": 4.0, "renew_deadline": 2.0, "retry": 0.2}
@@ -123,11 +129,12 @@ async def test_a_cut_off_leader_is_followed_and_never_doubled(
         async with working(
             operator, space.name, tmp_path / "second", lease(space.name, "second", **times)
         ) as second:
-            proxy.inject(Fault(times=None, lost=Lost.REQUEST))
+            proxy.inject(fault)
             await admin.patch(f"{flotillas}/north", {"spec": {"cargo": "silk"}})
             async with asyncio.timeout(20):
                 await second.operator.leading.wait()
             still = first.operator.leading.is_set()
+            proxy.clear()
             ship = space.path("configmaps", "north-2")
             await admin.wait_for(ship, lambda found: found["data"]["cargo"] == "silk")
             await second.until_done()

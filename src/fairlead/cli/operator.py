@@ -6,6 +6,7 @@ SIGINT or SIGTERM ──► no new looks ──► effects may finish ──► 
 
 import asyncio
 import contextlib
+import os
 import signal
 from dataclasses import replace
 from pathlib import Path
@@ -78,13 +79,15 @@ async def _serve(
 
 
 async def _until_told(working: "asyncio.Task[None]") -> None:
-    """The first signal asks for a careful stop; an operator that ends by itself is an error."""
+    """The first signal asks for a careful stop, the second ends the process where it stands."""
     loop = asyncio.get_running_loop()
     wanted = (signal.SIGINT, signal.SIGTERM)
-    told: list[int] = []
 
     def heard(number: int) -> None:
-        told.append(number)
+        if working.cancelling():
+            # What was committed is durable, and the lease lapses: there is nothing to save.
+            os._exit(128 + number)
+        click.echo("fairlead stops; a second Ctrl-C ends it at once", err=True)
         working.cancel()
 
     for each in wanted:

@@ -90,6 +90,7 @@ class Performer:
         self._lead = lead
         self._now = now
         self._turns: dict[str, _Turn] = {}
+        self._begun: set[asyncio.Timeout] = set()
         self._rounds: OrderedDict[tuple[str, type], int] = OrderedDict()
 
     def handlers(self) -> Handlers:
@@ -105,6 +106,16 @@ class Performer:
             HoldObject: patient(self._hold),
             ReleaseObject: patient(self._release),
         }
+
+    def abandon(self) -> None:
+        """The term was lost: what is on its way is broken off, for the next leader may act.
+
+        Without this, a request that hangs would be sent again by the transport, long after the
+        lease is over.
+        """
+        now = asyncio.get_running_loop().time()
+        for begun in self._begun:
+            begun.reschedule(now)
 
     async def _children(self, effect: ApplyChildren, context: Context) -> object | None:
         async with self._turn(effect.subject.uid):
@@ -224,8 +235,12 @@ class Performer:
         turn = self._turns.setdefault(uid, _Turn())
         turn.users += 1
         try:
-            async with turn.lock:
-                yield
+            async with turn.lock, asyncio.timeout(None) as begun:
+                self._begun.add(begun)
+                try:
+                    yield
+                finally:
+                    self._begun.discard(begun)
         finally:
             turn.users -= 1
             if not turn.users:

@@ -96,7 +96,7 @@ class Operator:
         self.stations = [
             Station(kind, self._watches, self._client, self._recorder, reach) for kind in told.kinds
         ]
-        self._synced = False
+        self._synced = self._stopping = False
         self.leading = asyncio.Event()
         self.engine: service.Engine | None = None
 
@@ -111,6 +111,7 @@ class Operator:
             try:
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             finally:
+                self._stopping = True
                 # The election first: its work ends before what it works with.
                 for task in reversed(tasks):
                     task.cancel()
@@ -150,6 +151,8 @@ class Operator:
                     for station in self.stations:
                         tasks.create_task(station.work(engine))
             finally:
+                if not self._stopping:
+                    performer.abandon()
                 self.engine = None
                 self.leading.clear()
                 for station in self.stations:

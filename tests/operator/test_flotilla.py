@@ -1,0 +1,110 @@
+"""The sample machine in a table: every state with every command, and what comes of it."""
+
+import pytest
+
+from fairlead.domain.intents import ApplyChildren, Confirm, Refuse, ReleaseObject, Subject
+from fairlead.engine.testing import given
+from tests.operator.flotilla import (
+    FINALIZER,
+    FLOTILLA,
+    Adopt,
+    Adopted,
+    Delete,
+    Launched,
+    Observe,
+    Plan,
+    Planned,
+    Refused,
+    Retry,
+    Sunk,
+    wanted,
+)
+
+NORTH = Subject("flotillas.tests.fairlead.dev", "bay", "north", "u1")
+TEA = Plan(1, 1, "tea")
+SILK = Plan(2, 1, "silk")
+EMPTY = Observe(NORTH, TEA, {})
+FULL = Observe(NORTH, TEA, {"north-0": "tea"})
+OTHER = Observe(NORTH, SILK, {"north-0": "tea"})
+UNSEEN: tuple[object, ...] = ()
+ADOPTED = (Adopted(7, 3, 1),)
+BUILDING = (Planned(NORTH, TEA, 1),)
+READY = (*BUILDING, Launched(NORTH, TEA, 2))
+REFUSED = (*BUILDING, Refused("Rejected", "no", 2))
+SUNK = (*READY, Sunk())
+NO = Refuse(1, "Rejected", "no")
+
+
+@pytest.mark.parametrize(
+    ("before", "command", "events"),
+    [
+        (UNSEEN, EMPTY, (Planned(NORTH, TEA, 1),)),
+        (UNSEEN, Adopt(7, 3, 1), (Adopted(7, 3, 1),)),
+        (UNSEEN, Adopt(0, 0, 0), ()),
+        (UNSEEN, Confirm(0), ()),
+        (UNSEEN, NO, ()),
+        (UNSEEN, Retry(0), ()),
+        (UNSEEN, Delete(), (Sunk(),)),
+        (ADOPTED, FULL, (Launched(NORTH, TEA, 8),)),
+        (ADOPTED, EMPTY, (Planned(NORTH, TEA, 8),)),
+        (BUILDING, EMPTY, ()),
+        (BUILDING, FULL, (Launched(NORTH, TEA, 2),)),
+        (BUILDING, OTHER, (Planned(NORTH, SILK, 2),)),
+        (BUILDING, Adopt(1, 0, 0), ()),
+        (BUILDING, Adopt(9, 4, 1), (Adopted(9, 4, 1),)),
+        (BUILDING, Confirm(1), (Launched(NORTH, TEA, 2),)),
+        (BUILDING, Confirm(0), ()),
+        (BUILDING, NO, (Refused("Rejected", "no", 2),)),
+        (BUILDING, Delete(), (Sunk(),)),
+        (READY, FULL, ()),
+        (READY, EMPTY, (Planned(NORTH, TEA, 3),)),
+        (READY, OTHER, (Planned(NORTH, SILK, 3),)),
+        (READY, Confirm(1), ()),
+        (READY, NO, ()),
+        (READY, Retry(1), ()),
+        (REFUSED, EMPTY, ()),
+        (REFUSED, FULL, (Launched(NORTH, TEA, 3),)),
+        (REFUSED, Retry(2), (Planned(NORTH, TEA, 3),)),
+        (REFUSED, Retry(1), ()),
+        (SUNK, FULL, ()),
+        (SUNK, Adopt(9, 4, 1), ()),
+        (SUNK, Confirm(2), ()),
+        (SUNK, NO, ()),
+        (SUNK, Retry(2), ()),
+        (SUNK, Delete(), ()),
+    ],
+)  # fmt: skip
+def test_flotilla(before: tuple[object, ...], command: object, events: tuple[object, ...]) -> None:
+    given(FLOTILLA, *before).when(command).then(*events)
+
+
+def test_a_plan_asks_for_its_ships() -> None:
+    asked = given(FLOTILLA).when(EMPTY)
+
+    asked.asks(ApplyChildren(NORTH, 1, wanted(NORTH, TEA)))
+
+
+def test_an_adopted_flotilla_asks_for_nothing_and_counts_on() -> None:
+    found = given(FLOTILLA, *ADOPTED).when(FULL).asks().state
+
+    assert (found.voyages, found.phase) == (3, "Ready")
+
+
+def test_a_version_that_was_launched_before_is_no_new_voyage() -> None:
+    again = given(FLOTILLA, *READY, Planned(NORTH, TEA, 3)).when(Confirm(3)).state
+    other = given(FLOTILLA, *READY, Planned(NORTH, SILK, 3)).when(Confirm(3)).state
+
+    assert (again.voyages, other.voyages) == (1, 2)
+
+
+def test_a_refusal_is_told_and_tried_again_later_each_time() -> None:
+    first = given(FLOTILLA, *BUILDING).when(NO)
+    second = given(FLOTILLA, *REFUSED, Planned(NORTH, TEA, 3)).when(Refuse(3, "Rejected", "no"))
+
+    dues = [one.decision.timers[0].due for one in (first, second)]  # type: ignore[union-attr]  # both set their timer
+    assert dues[0] < dues[1]
+    assert len(first.decision.effects) == 2
+
+
+def test_a_held_object_is_released_at_its_end() -> None:
+    given(FLOTILLA, *READY).when(Delete(NORTH, held=True)).asks(ReleaseObject(NORTH, FINALIZER))
