@@ -16,7 +16,7 @@ def resource(api: Api) -> Resource:
 def definition(kind: Kind) -> Object:
     """The CustomResourceDefinition that installs the kind."""
     shown = kind.shown
-    return schema.definition(
+    made = schema.definition(
         schema.Kind(
             resource(kind.api),
             shown.spec,
@@ -26,6 +26,11 @@ def definition(kind: Kind) -> Object:
             rules=tuple(schema.Rule(rule, message) for rule, message in shown.rules),
         )
     )
+    for version in made["spec"]["versions"]:
+        properties = version["schema"]["openAPIV3Schema"]["properties"]
+        # A status is ours to write: what the server filled in would differ from it for ever.
+        properties["status"] = _without_defaults(properties["status"])
+    return made
 
 
 def rules(kinds: Iterable[Kind]) -> list[Object]:
@@ -57,3 +62,15 @@ def lease_rules() -> list[Object]:
 
 def _rule(group: str, name: str, verbs: Iterable[str]) -> Object:
     return {"apiGroups": [group], "resources": [name], "verbs": sorted(verbs)}
+
+
+def _without_defaults(found: Object) -> Object:
+    """The schema, with no default at any depth; a field may well be called so."""
+    kept: Object = {name: value for name, value in found.items() if name != "default"}
+    if "properties" in kept:
+        fields = kept["properties"].items()
+        kept["properties"] = {name: _without_defaults(value) for name, value in fields}
+    for below in ("items", "additionalProperties"):
+        if isinstance(kept.get(below), dict):
+            kept[below] = _without_defaults(kept[below])
+    return kept

@@ -233,3 +233,11 @@ def test_rights_follow_the_kind() -> None:
     assert rules["tests.fairlead.dev", "flotillas"]["verbs"] == ["get", "list", "patch", "watch"]
     assert rules["tests.fairlead.dev", "flotillas/status"]["verbs"] == ["patch"]
     assert not any("*" in rule["verbs"] or "*" in rule["resources"] for rule in rules.values())
+
+
+def test_a_status_has_no_defaults_and_a_spec_has() -> None:
+    (version,) = rights.definition(KIND)["spec"]["versions"]
+    found = version["schema"]["openAPIV3Schema"]["properties"]
+
+    assert found["spec"]["properties"]["ships"]["default"] == 3
+    assert "default" not in str(found["status"])
