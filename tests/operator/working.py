@@ -100,11 +100,11 @@ class Fleet:
 async def working(
     connection: Connection,
     namespace: str,
-    folder: Path,
+    kept: Path | Working,
     candidacy: Candidacy | None = None,
     shard: Shard | None = None,
 ) -> AsyncIterator[Fleet]:
-    """An operator at work on one namespace, with its store in the folder."""
+    """An operator at work on one namespace, with its store in a folder or as it is given."""
     requests: Counter[str] = Counter()
 
     def count(answered: Answered) -> None:
@@ -118,7 +118,8 @@ async def working(
         tempo = dataclasses.replace(tempo, clock=Clock())
     pace = Pace(workers=4, first_delay=0.02, longest_delay=0.2)
     orders = Orders([KIND], namespace, shard or Shard(), candidacy, pace, tempo)
-    operator = Operator(connection, orders, engines(folder))
+    engine = engines(kept) if isinstance(kept, Path) else kept
+    operator = Operator(connection, orders, engine)
     task = asyncio.create_task(operator.run())
     try:
         yield Fleet(operator, task, requests)
@@ -129,11 +130,16 @@ async def working(
 
 def engines(folder: Path) -> Working:
     """The engines that bootstrap makes, on a store in this folder."""
-    chosen = settings_.Settings(
+    return bootstrap.engines(quick(folder), bootstrap.Cast(kinds=[KIND]))
+
+
+def quick(folder: Path, lease_seconds: float = 15.0) -> settings_.Settings:
+    return settings_.Settings(
         store=settings_.StoreSettings(state_dir=folder),
-        engine=settings_.EngineSettings(poll_seconds=0.1, drain_seconds=1.0),
+        engine=settings_.EngineSettings(
+            lease_seconds=lease_seconds, poll_seconds=0.1, drain_seconds=1.0
+        ),
     )
-    return bootstrap.engines(chosen, bootstrap.Cast(kinds=[KIND]))
 
 
 def lease(namespace: str, identity: str, **times: float) -> Candidacy:
