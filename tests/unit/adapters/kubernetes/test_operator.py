@@ -8,6 +8,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from fairlead import bootstrap, settings
 from fairlead.adapters.kubernetes import credentials, operator, rights
 from fairlead.adapters.kubernetes.client import Client
 from fairlead.adapters.kubernetes.config import Connection
@@ -19,7 +20,7 @@ from fairlead.errors import Rejected
 from fairlead.settings import OperatorSettings
 from tests.fakes.kubernetes.server import Fault, Request, Server
 from tests.operator.flotilla import CONFIG_MAPS, FLOTILLAS, KIND, flotilla
-from tests.operator.working import Fleet, working
+from tests.operator.working import Fleet, lease, working
 
 SHIPS = rights.resource(CONFIG_MAPS)
 FLEETS = rights.resource(FLOTILLAS)
@@ -134,6 +135,33 @@ async def test_a_store_older_than_the_status_catches_up(bay: Bay, tmp_path: Path
         await fleet.until_done()
 
     assert (await bay.get("a"))["status"]["voyages"] == 4
+
+
+async def test_a_shared_store_serves_the_next_leader(bay: Bay, postgres_url: str) -> None:
+    chosen = settings.Settings(
+        store=settings.StoreSettings(database_url=postgres_url),
+        engine=settings.EngineSettings(poll_seconds=0.1, drain_seconds=1.0),
+    )
+    shared = bootstrap.engines(chosen, bootstrap.Cast(kinds=[KIND]))
+    times = {"duration": 30.0, "renew_deadline": 20.0, "retry": 0.1}
+    await bay.launch("a")
+
+    async with working(bay.connection, "default", shared, lease("default", "1", **times)) as first:
+        await first.until_done()
+        async with working(
+            bay.connection, "default", shared, lease("default", "2", **times)
+        ) as second:
+            first.task.cancel()
+            await asyncio.wait({first.task})
+            await bay.hand.patch(FLEETS, Key("default", "a"), {"spec": {"cargo": "silk"}})
+            await second.operator.leading.wait()
+            await second.until(lambda: second.flotillas[0]["metadata"]["generation"] == 2)
+            await second.until_done()
+            streams = await live_streams(second)
+
+    assert (await bay.get("a"))["status"]["voyages"] == 2
+    assert await bay.cargoes() == ["silk"] * 3
+    assert len(streams) == 1
 
 
 async def test_an_old_wish_never_undoes_a_newer_one(bay: Bay, tmp_path: Path) -> None:
