@@ -90,6 +90,34 @@ async def test_a_second_look_and_a_restart_write_nothing(
     assert adopting.writes == 0
 
 
+async def test_a_change_that_is_no_level_costs_no_request_and_no_commit(
+    admin: client.Client,
+    flotillas: str,
+    space: Space,
+    through_proxy: Connection,
+    *,
+    proxy: Proxy,
+    tmp_path: Path,
+) -> None:
+    await launch(admin, flotillas, space)
+    async with working(through_proxy, space.name, tmp_path) as fleet:
+        await fleet.until_done()
+        engine = fleet.operator.engine
+        assert engine is not None
+        commits = engine.counts.commits
+        proxy.seen.clear()
+        noted = {"metadata": {"annotations": {"note": "seen"}}}
+        await admin.create(space.path("configmaps"), {"metadata": {"name": "driftwood"}})
+        for name in NAMES:
+            await admin.patch(f"{flotillas}/{name}", noted)
+        await fleet.until(lambda: all("annotations" in one["metadata"] for one in fleet.flotillas))
+        await fleet.settled()
+        asked = [one for one in proxy.seen if one.verb != "watch"]
+
+    assert asked == []
+    assert engine.counts.commits == commits
+
+
 async def test_an_empty_store_goes_on_from_the_status(
     admin: client.Client, flotillas: str, space: Space, operator: Connection, tmp_path: Path
 ) -> None:

@@ -202,8 +202,7 @@ def decide(state: State, command: Command, now: datetime) -> Decision:
 def evolve(state: State, event: Event) -> State:
     match event:
         case Adopted(round_, voyages, generation):
-            if isinstance(state, Afloat):
-                return replace(state, round=round_, voyages=voyages, launched=generation)
+            # What was asked before is dropped as too old, so nobody waits for its answer.
             return Unseen(round_, voyages, generation)
         case Planned(subject, plan, round_):
             voyages, launched = _counters(state)

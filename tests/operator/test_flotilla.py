@@ -90,6 +90,12 @@ def test_an_adopted_flotilla_asks_for_nothing_and_counts_on() -> None:
     assert (found.voyages, found.phase) == (3, "Ready")
 
 
+def test_an_old_plan_is_not_waited_for_after_an_adoption() -> None:
+    found = given(FLOTILLA, *BUILDING, Adopted(9, 4, 1)).when(EMPTY)
+
+    found.then(Planned(NORTH, TEA, 10))
+
+
 def test_a_version_that_was_launched_before_is_no_new_voyage() -> None:
     again = given(FLOTILLA, *READY, Planned(NORTH, TEA, 3)).when(Confirm(3)).state
     other = given(FLOTILLA, *READY, Planned(NORTH, SILK, 3)).when(Confirm(3)).state

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
 import structlog
 
@@ -39,6 +39,7 @@ from fairlead.errors import Conflict, FairleadError, NotFound, Rejected
 from fairlead.intents.kubernetes import round_of
 
 log = structlog.get_logger(__name__)
+K = TypeVar("K")
 
 # So often what may pass later is tried before the machine, and so the user, hears of it.
 _TRIES = 6
@@ -91,6 +92,7 @@ class Performer:
         self._now = now
         self._turns: dict[str, _Turn] = {}
         self._begun: set[asyncio.Timeout] = set()
+        self._found: OrderedDict[str, int] = OrderedDict()
         self._rounds: OrderedDict[tuple[str, type], int] = OrderedDict()
 
     def handlers(self) -> Handlers:
@@ -202,14 +204,16 @@ class Performer:
         live = self._living(effect.subject)
         if live is None:
             return None
-        place = (effect.subject.uid, type(effect))
-        newest = max(self._rounds.get(place, 0), round_of(live.get("status")))
+        uid = effect.subject.uid
+        # What another process did before us; later the field holds our own rounds, or what a
+        # hand wrote there, which must not stop the work.
+        found = self._found.setdefault(uid, round_of(live.get("status")))
+        newest = max(found, self._rounds.get((uid, type(effect)), 0))
         if newest > effect.round:
             return None
-        self._rounds[place] = effect.round
-        self._rounds.move_to_end(place)
-        if len(self._rounds) > _REMEMBERED:
-            self._rounds.popitem(last=False)
+        self._rounds[uid, type(effect)] = effect.round
+        _keep_newest(self._rounds, (uid, type(effect)))
+        _keep_newest(self._found, uid)
         return live
 
     def _living(self, subject: Subject) -> Object | None:
@@ -245,6 +249,12 @@ class Performer:
             turn.users -= 1
             if not turn.users:
                 self._turns.pop(uid, None)
+
+
+def _keep_newest(table: OrderedDict[K, int], key: K) -> None:
+    table.move_to_end(key)
+    if len(table) > _REMEMBERED:
+        table.popitem(last=False)
 
 
 def _same_but_round(live: Object, wanted: Object) -> bool:
