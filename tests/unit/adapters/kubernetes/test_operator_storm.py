@@ -10,7 +10,7 @@ import pytest
 from fairlead.adapters.kubernetes import credentials, rights
 from fairlead.adapters.kubernetes.client import Client
 from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.objects import Key, uid_of
+from fairlead.adapters.kubernetes.objects import Key, key_of, uid_of
 from fairlead.adapters.kubernetes.schema import CRDS
 from fairlead.errors import FairleadError
 from tests.fakes.kubernetes.hand_clock import settle
@@ -72,9 +72,9 @@ class Storm:
 async def calm(storm: Storm, fleet: Fleet) -> None:
     """No more faults, nothing refused: until the server holds exactly what is asked for."""
     storm.server.faults.clear()
-    for key in fleet.operator.stations[0].held.objects.known():
-        with contextlib.suppress(FairleadError):
-            await storm.hand.patch(FLEETS, key, {"spec": {"cargo": "tin"}})
+    # Those that the server has: the caches may not know of the last one yet.
+    for obj in list(storm.server.store.all(storm.server.store.served[str(FLEETS)])):
+        await storm.hand.patch(FLEETS, key_of(obj), {"spec": {"cargo": "tin"}})
     changed = asyncio.Event()
     storm.server.store.listeners.append(lambda _: changed.set())
     async with asyncio.timeout(60):
