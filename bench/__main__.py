@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from bench import ended, engine, judge, lone, scale, start, table, waiting
+from bench import ended, engine, judge, kubernetes, lone, scale, start, table, waiting
 from bench.harness import Benchmark, Effort, Result, say
 
 BENCHMARKS: tuple[Benchmark, ...] = (
@@ -22,6 +22,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     ended.BENCHMARK,
     start.BENCHMARK,
     judge.BENCHMARK,
+    kubernetes.BENCHMARK,
 )
 
 

@@ -15,8 +15,6 @@ from pathlib import Path
 
 import msgspec
 
-from bench.contestants.job import Job
-
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST_SECONDS = 600
 
@@ -103,12 +101,12 @@ def peer(package: str, contestant: Contestant) -> Contestant | None:
     return contestant
 
 
-def contest(module: str, job: Job) -> Rates:
+def contest(module: str, job: msgspec.Struct) -> Rates:
     """Run one contestant in a process of its own."""
     return figures_of(start_contest(module, job), module)
 
 
-def start_contest(module: str, job: Job) -> "subprocess.Popen[str]":
+def start_contest(module: str, job: msgspec.Struct) -> "subprocess.Popen[str]":
     command = [
         sys.executable,
         "-m",

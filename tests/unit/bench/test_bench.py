@@ -55,7 +55,7 @@ def test_list_names_every_benchmark() -> None:
     names = [line.split()[0] for line in done.stdout.splitlines()]
     assert done.returncode == 0
     assert names == [each.name for each in program.BENCHMARKS]
-    assert {"engine", "lone", "scale", "waiting", "ended", "start"} <= set(names)
+    assert {"engine", "lone", "scale", "waiting", "ended", "start", "kubernetes"} <= set(names)
 
 
 def test_an_unknown_name_is_refused_with_a_hint() -> None:

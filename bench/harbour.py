@@ -1,0 +1,188 @@
+"""Where contestants of benchmark `kubernetes` work: a real API server and a namespace of boats.
+
+No controllers run beside it: garbage collection would take a share of two cores, and a
+different one for each contestant. etcd does not wait for the disk, for nobody.
+"""
+
+import asyncio
+import contextlib
+import functools
+import re
+import ssl
+import subprocess
+import tempfile
+import urllib.request
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from bench import harness
+from bench.contestants import boats
+from fairlead import errors
+from fairlead.adapters.kubernetes import objects
+from fairlead.adapters.kubernetes.client import Client
+from fairlead.adapters.kubernetes.config import Connection
+from fairlead.adapters.kubernetes.credentials import Fixed, Identity
+from fairlead.adapters.kubernetes.limits import Limits
+from fairlead.adapters.kubernetes.objects import Selection
+from fairlead.adapters.kubernetes.transport import Tempo
+from tests.contract.kubernetes_samples import (
+    BOATS,
+    CONFIG_MAPS,
+    CRDS,
+    NAMESPACES,
+    boat,
+    boat_definition,
+)
+from tools.cluster import control_plane, parts
+
+NAMESPACE = "bench"
+_ESTABLISH_SECONDS = 30.0
+_AT_ONCE = 16
+_COUNT = re.compile(r"^apiserver_request_total\{(.*)\} ([0-9.e+]+)$", re.MULTILINE)
+_HERE = Selection(NAMESPACE)
+_TEMPO = Tempo(Limits(rate=1e6, burst=1_000_000))
+
+
+class Harbour:
+    """The API server, seen by whoever prepares and checks."""
+
+    def __init__(self, plane: control_plane.ControlPlane) -> None:
+        self._plane = plane
+        self._trust = ssl.create_default_context(cafile=plane.certificate_authority)
+
+    def task(self, count: int, **more: float) -> boats.Task:
+        authority = str(self._plane.certificate_authority)
+        task = boats.Task(self._plane.url, self._plane.admin_token, authority, NAMESPACE, count)
+        return msgspec.structs.replace(task, **more)
+
+    def prepare(self, count: int) -> None:
+        """An empty namespace with so many new boats."""
+        self._with_client(lambda client: _prepare(client, count))
+
+    def check(self, task: boats.Task) -> None:
+        """Whether the work is really done, by what the API server holds."""
+        self._with_client(lambda client: _check(client, task))
+
+    def requests(self) -> float:
+        """All requests for boats and config maps so far but the watches, by the server's count."""
+        asked = urllib.request.Request(  # noqa: S310 - our own API server
+            f"{self._plane.url}/metrics",
+            headers={"Authorization": f"Bearer {self._plane.admin_token}"},
+        )
+        with urllib.request.urlopen(asked, context=self._trust, timeout=30) as answer:  # noqa: S310 - the same
+            text = answer.read().decode()
+        return sum(float(n) for labels, n in _COUNT.findall(text) if _counts(labels))
+
+    def contest(self, module: str, task: boats.Task) -> Mapping[str, float]:
+        """One contestant on fresh boats, its requests counted and its work checked."""
+        self.prepare(task.boats)
+        before = self.requests()
+        figures = run(module, task)
+        figures["requests_per_object"] = (self.requests() - before) / task.boats
+        self.check(task)
+        return figures
+
+    def _with_client(self, do: Callable[[Client], Awaitable[None]]) -> None:
+        identity = Fixed(Identity(token=self._plane.admin_token))
+        ca = self._plane.certificate_authority.read_bytes()
+
+        async def open_and_do() -> None:
+            connection = Connection(self._plane.url, identity, ca=ca)
+            async with Client(connection, manager="harbour", tempo=_TEMPO) as client:
+                await do(client)
+
+        asyncio.run(open_and_do())
+
+    def install(self) -> None:
+        self._with_client(_install)
+
+
+@contextlib.contextmanager
+def open_harbour() -> Iterator[Harbour | None]:
+    """None where no Kubernetes is built here."""
+    found = parts.find()
+    lacking = [name for name in ("etcd", "kube-apiserver") if name not in found.programs]
+    if lacking:
+        harness.say(f"not built, so nothing is measured: {', '.join(lacking)}; {parts.HOW}")
+        yield None
+        return
+    programs = {
+        name: path for name, path in found.programs.items() if name != "kube-controller-manager"
+    }
+    with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as folder:
+        plane = control_plane.ControlPlane(parts.Parts(programs, found.files), Path(folder))
+        try:
+            plane.start()
+            harbour = Harbour(plane)
+            harbour.install()
+            yield harbour
+        finally:
+            plane.stop()
+
+
+def run(module: str, task: boats.Task) -> harness.Rates:
+    """Start a contestant, let it load its code, then let it begin."""
+    worker = harness.start_contest(module, task)
+    begin(worker, module)
+    return harness.figures_of(worker, module)
+
+
+def begin(worker: "subprocess.Popen[str]", module: str) -> None:
+    assert worker.stdout is not None
+    assert worker.stdin is not None
+    if not worker.stdout.readline():
+        harness.figures_of(worker, module)
+    worker.stdin.write("go\n")
+    worker.stdin.flush()
+
+
+def _counts(labels: str) -> bool:
+    ours = 'resource="boats"' in labels or 'resource="configmaps"' in labels
+    return ours and 'verb="WATCH"' not in labels
+
+
+async def _install(client: Client) -> None:
+    await client.create(CRDS, boat_definition())
+    await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
+    async with asyncio.timeout(_ESTABLISH_SECONDS):
+        while True:
+            try:
+                await client.page(BOATS, _HERE)
+            except errors.NotFound:
+                # The API server serves a new kind a moment after it took its definition.
+                await asyncio.sleep(0.1)
+            else:
+                return
+
+
+async def _prepare(client: Client, count: int) -> None:
+    for resource in (BOATS, CONFIG_MAPS):
+        left = [objects.key_of(each) async for each in client.each(resource, _HERE)]
+        await _side_by_side(functools.partial(client.delete, resource), left)
+    names = (f"boat-{number:05}" for number in range(count))
+    wanted = [boat(NAMESPACE, name) for name in names]
+    await _side_by_side(functools.partial(client.create, BOATS), wanted)
+
+
+async def _check(client: Client, task: boats.Task) -> None:
+    phases = [each.get("status", {}).get("phase") async for each in client.each(BOATS, _HERE)]
+    owned = [objects.owner_of(each) async for each in client.each(CONFIG_MAPS, _HERE)]
+    if phases != [boats.phase(task.parts)] * task.boats:
+        raise harness.Failed(f"boats without their status: {task.boats - len(phases)}")
+    if len(owned) != task.boats * task.parts or not all(owned):
+        raise harness.Failed(f"not three owned children a boat: {len(owned)}")
+
+
+async def _side_by_side(do: Callable[[Any], Awaitable[object]], these: Iterable[Any]) -> None:
+    waiting = iter(these)
+
+    async def work() -> None:
+        for each in waiting:
+            await do(each)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(_AT_ONCE):
+            group.create_task(work())
