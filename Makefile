@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Tests share 2 cores; more workers than that only wait for each other.
 JOBS ?= 2
 
-.PHONY: help demo test test-cluster cluster check bench format docs lock clean setup-runtime setup-test setup-bench
+.PHONY: help demo test test-cluster cluster check bench format docs manifests lock clean setup-runtime setup-test setup-bench
 
 help: ## What can be made here
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -37,6 +37,9 @@ format: setup-test ## Let ruff set the layout
 
 docs: setup-test ## Regenerate the pages that are made from code
 	$(BIN)/python -m tools.pages
+
+manifests: setup-test ## Regenerate what installs the operator
+	$(BIN)/python -m tools.manifests
 
 lock: ## Re-pin requirements/*.txt (needs uv)
 	$(PYTHON) tools/lock.py --upgrade

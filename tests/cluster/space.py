@@ -38,10 +38,14 @@ class Space:
             await self._bind("Role", self.name, name, rules)
         if cluster_rules:
             await self._bind("ClusterRole", "", name, cluster_rules)
+        return Account(f"system:serviceaccount:{self.name}:{name}", await self.token(name))
+
+    async def token(self, account: str) -> str:
+        """What a pod of this service account would be given."""
         asked = {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest", "spec": {}}
-        where = f"{self.path('serviceaccounts', name)}/token"
+        where = f"{self.path('serviceaccounts', account)}/token"
         answer = await self._admin.create(where, asked)
-        return Account(f"system:serviceaccount:{self.name}:{name}", answer["status"]["token"])
+        return str(answer["status"]["token"])
 
     async def remove(self) -> None:
         """Asks for it and does not wait: Kubernetes empties a namespace after 5 seconds."""

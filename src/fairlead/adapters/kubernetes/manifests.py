@@ -1,0 +1,166 @@
+"""What installs the operator in a cluster: its kinds, its rights, its pod, and what guards it.
+
+kinds (and what follows from them: `rights`) + Options (where, which image, how many) ──► documents
+
+The rights follow from the kinds and are given where they are used: over the objects in the
+namespaces that are looked after, over the lease and the webhook's key in the operator's own,
+over the webhook configuration by its name.
+"""
+
+from collections.abc import Iterable, Sequence
+
+import yaml
+
+from fairlead.adapters.kubernetes import rights, workload
+from fairlead.adapters.kubernetes.leader import LEASES
+from fairlead.adapters.kubernetes.objects import Object, Resource
+from fairlead.adapters.kubernetes.workload import Options, meta
+from fairlead.intents.kubernetes import Kind
+
+WEBHOOKS = Resource(
+    *("admissionregistration.k8s.io", "v1"),
+    *("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
+    namespaced=False,
+)
+_RBAC = "rbac.authorization.k8s.io"
+_HEADER = "# Made by `make manifests` from the code that needs it; edits are lost.\n"
+
+
+def documents(kinds: Sequence[Kind], options: Options) -> list[Object]:
+    """All objects, in an order in which they can be applied."""
+    return [
+        *(rights.definition(kind) for kind in kinds),
+        *_namespace(options),
+        *_account(kinds, options),
+        *workload.documents(options),
+        *(_webhook(kinds, options) if options.webhooks else ()),
+    ]
+
+
+def text(found: Iterable[Object]) -> str:
+    """As `kubectl apply -f -` takes it."""
+    return _HEADER + yaml.dump_all(found, Dumper=_Plain, sort_keys=False, explicit_start=True)
+
+
+def webhook_path(resource: Resource) -> str:
+    """Where the API server asks about objects of this kind."""
+    return f"/validate/{resource}"
+
+
+def _namespace(options: Options) -> list[Object]:
+    enforced = {"pod-security.kubernetes.io/enforce": "restricted"}
+    labels = {**workload.labels(options), **enforced}
+    metadata = {"name": options.namespace, "labels": labels}
+    return [{"apiVersion": "v1", "kind": "Namespace", "metadata": metadata}]
+
+
+def _account(kinds: Sequence[Kind], options: Options) -> list[Object]:
+    account: Object = {
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": meta(options),
+        # The pod asks for its token; whatever else runs under this account gets none.
+        "automountServiceAccountToken": False,
+    }
+    roles = [
+        account,
+        *_granted("Role", meta(options, "-own"), _own_rules(options), options),
+    ]
+    over_objects = rights.rules(kinds)
+    if options.watched:
+        there = {**meta(options), "namespace": options.watched}
+        roles += _granted("Role", there, over_objects, options)
+    else:
+        roles += _granted("ClusterRole", workload.cluster_meta(options), over_objects, options)
+    if options.webhooks:
+        named = {**workload.cluster_meta(options), "name": f"{options.name}-webhook"}
+        roles += _granted("ClusterRole", named, _webhook_rules(options), options)
+    return roles
+
+
+def _own_rules(options: Options) -> list[Object]:
+    """In the operator's own namespace; a create cannot be bound to a name."""
+    leases: Object = {"apiGroups": [LEASES.group], "resources": [LEASES.plural]}
+    rules = [
+        {**leases, "verbs": ["create"]},
+        {**leases, "verbs": ["get", "update"], "resourceNames": [options.lease]},
+    ]
+    if options.webhooks:
+        secrets: Object = {"apiGroups": [""], "resources": ["secrets"]}
+        named = {"verbs": ["get", "update"], "resourceNames": [options.certificate]}
+        rules += [{**secrets, "verbs": ["create"]}, {**secrets, **named}]
+    return rules
+
+
+def _webhook_rules(options: Options) -> list[Object]:
+    rule: Object = {"apiGroups": [WEBHOOKS.group], "resources": [WEBHOOKS.plural]}
+    # To put in the certificate that the API server trusts us by.
+    return [{**rule, "verbs": ["get", "patch"], "resourceNames": [options.name]}]
+
+
+def _granted(kind: str, metadata: Object, rules: list[Object], options: Options) -> list[Object]:
+    """A role and its binding to the operator's account; nothing where there is no rule."""
+    if not rules:
+        return []
+    account = {
+        "kind": "ServiceAccount",
+        "name": options.name,
+        "namespace": options.namespace,
+    }
+    version = f"{_RBAC}/v1"
+    role = {"apiGroup": _RBAC, "kind": kind, "name": metadata["name"]}
+    return [
+        {"apiVersion": version, "kind": kind, "metadata": metadata, "rules": rules},
+        {
+            "apiVersion": version,
+            "kind": f"{kind}Binding",
+            "metadata": metadata,
+            "roleRef": role,
+            "subjects": [account],
+        },
+    ]
+
+
+def _webhook(kinds: Sequence[Kind], options: Options) -> list[Object]:
+    hooks = [_hook(rights.resource(kind.api), options) for kind in kinds]
+    metadata = workload.cluster_meta(options)
+    kind = {"apiVersion": WEBHOOKS.api_version, "kind": WEBHOOKS.kind}
+    return [workload.webhook_service(options), {**kind, "metadata": metadata, "webhooks": hooks}]
+
+
+def _hook(resource: Resource, options: Options) -> Object:
+    service = {
+        "namespace": options.namespace,
+        "name": workload.webhook_name(options),
+        "path": webhook_path(resource),
+        "port": 443,
+    }
+    rule = {
+        "apiGroups": [resource.group],
+        "apiVersions": [resource.version],
+        "resources": [resource.plural],
+        "operations": ["CREATE", "UPDATE"],
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+    }
+    hook: Object = {
+        "name": f"{resource}",
+        # No caBundle: the operator puts it in, and an apply of this file leaves it alone.
+        "clientConfig": {"service": service},
+        "rules": [rule],
+        "failurePolicy": options.failure_policy,
+        "sideEffects": "None",
+        "admissionReviewVersions": ["v1"],
+        "timeoutSeconds": 5,
+    }
+    if options.watched:
+        label = {"kubernetes.io/metadata.name": options.watched}
+        hook["namespaceSelector"] = {"matchLabels": label}
+    return hook
+
+
+class _Plain(yaml.SafeDumper):
+    """Writes what is used twice twice: a person reads it from the top."""
+
+    def ignore_aliases(self, data: object) -> bool:
+        del data
+        return True

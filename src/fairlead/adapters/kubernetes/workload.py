@@ -1,0 +1,207 @@
+"""The operator's pod and what stands around it; `manifests` adds its account and rights.
+
+The pod is held to the "restricted" Pod Security Standard and writes nothing but two empty
+folders: its store, which may be lost (objects carry their state in `.status`), and a place in
+memory for keys on their way into OpenSSL.
+"""
+
+import dataclasses
+from typing import Literal
+
+from fairlead.adapters.kubernetes.objects import Object
+
+STATE = "/var/lib/fairlead"
+HEALTH_PORT = 8601
+WEBHOOK_PORT = 8443
+# As in deploy/Containerfile, by a test.
+USER = 65532
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Options:
+    """How an installation differs from the next."""
+
+    image: str
+    name: str = "fairlead-operator"
+    namespace: str = "fairlead"
+    watched: str = ""
+    """The one namespace whose objects are looked after; empty for all of them."""
+
+    replicas: int = 1
+    """One leads; the others wait for its lease."""
+
+    database: tuple[str, str] | None = None
+    """Name and key of a Secret in the operator's namespace that holds FAIRLEAD_DATABASE_URL."""
+
+    webhooks: bool = False
+    failure_policy: Literal["Ignore", "Fail"] = "Ignore"
+    """What the API server does while no operator answers. Ignore: objects come in, and what the
+    webhook would have refused is refused by a condition. Fail: nothing comes in."""
+
+    egress: tuple[int, ...] = ()
+    """Further TCP ports that the pod may reach, such as 9090 for Prometheus."""
+
+    @property
+    def lease(self) -> str:
+        return self.name
+
+    @property
+    def certificate(self) -> str:
+        """The Secret with the webhook's key, made and rotated by the operator."""
+        return f"{self.name}-webhook"
+
+
+def documents(options: Options) -> list[Object]:
+    return [_deployment(options), _disruption(options), _network(options)]
+
+
+def labels(options: Options) -> dict[str, str]:
+    return {**_chosen(options), "app.kubernetes.io/part-of": "fairlead"}
+
+
+def meta(options: Options, suffix: str = "") -> Object:
+    return {**cluster_meta(options, suffix), "namespace": options.namespace}
+
+
+def cluster_meta(options: Options, suffix: str = "") -> Object:
+    return {"name": f"{options.name}{suffix}", "labels": labels(options)}
+
+
+def webhook_name(options: Options) -> str:
+    return f"{options.name}-webhook"
+
+
+def webhook_service(options: Options) -> Object:
+    port = {"name": "webhook", "port": 443, "targetPort": "webhook", "protocol": "TCP"}
+    metadata = {**meta(options), "name": webhook_name(options)}
+    spec = {"selector": _chosen(options), "ports": [port]}
+    return {"apiVersion": "v1", "kind": "Service", "metadata": metadata, "spec": spec}
+
+
+def _chosen(options: Options) -> dict[str, str]:
+    return {"app.kubernetes.io/name": options.name, "app.kubernetes.io/component": "operator"}
+
+
+def _deployment(options: Options) -> Object:
+    template = {"metadata": {"labels": labels(options)}, "spec": _pod(options)}
+    spec = {
+        "replicas": options.replicas,
+        "selector": {"matchLabels": _chosen(options)},
+        "template": template,
+    }
+    head: Object = {"apiVersion": "apps/v1", "kind": "Deployment"}
+    return {**head, "metadata": meta(options), "spec": spec}
+
+
+def _pod(options: Options) -> Object:
+    spread = {
+        "maxSkew": 1,
+        "topologyKey": "kubernetes.io/hostname",
+        "whenUnsatisfiable": "ScheduleAnyway",
+        "labelSelector": {"matchLabels": _chosen(options)},
+    }
+    return {
+        "serviceAccountName": options.name,
+        "automountServiceAccountToken": True,
+        # Longer than the engine waits for effects under way.
+        "terminationGracePeriodSeconds": 60,
+        "securityContext": {
+            "runAsNonRoot": True,
+            "runAsUser": USER,
+            "runAsGroup": USER,
+            "fsGroup": USER,
+            "seccompProfile": {"type": "RuntimeDefault"},
+        },
+        "containers": [_container(options)],
+        "topologySpreadConstraints": [spread],
+        "volumes": [
+            {"name": "state", "emptyDir": {"sizeLimit": "1Gi"}},
+            {"name": "tmp", "emptyDir": {"medium": "Memory", "sizeLimit": "16Mi"}},
+        ],
+    }
+
+
+def _container(options: Options) -> Object:
+    return {
+        "name": "operator",
+        "image": options.image,
+        "args": ["operator"],
+        "env": _environment(options),
+        "ports": _ports(options),
+        "startupProbe": _probe("/healthz", every=2, failures=30),
+        "livenessProbe": _probe("/healthz", every=10, failures=3),
+        "readinessProbe": _probe("/readyz", every=5, failures=2),
+        "resources": {
+            "requests": {"cpu": "100m", "memory": "128Mi"},
+            # No limit on processor time: it would slow a leader down in the middle of a lease.
+            "limits": {"memory": "512Mi"},
+        },
+        "securityContext": {
+            "allowPrivilegeEscalation": False,
+            "readOnlyRootFilesystem": True,
+            "capabilities": {"drop": ["ALL"]},
+        },
+        "volumeMounts": [
+            {"name": "state", "mountPath": STATE},
+            {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108  the pod's own, in memory
+        ],
+    }
+
+
+def _environment(options: Options) -> list[Object]:
+    plain = {
+        "FAIRLEAD_STATE_DIR": STATE,
+        # Probes come from outside the pod; the network policy says who else may.
+        "FAIRLEAD_OPERATOR_LISTEN": f"0.0.0.0:{HEALTH_PORT}",
+        "FAIRLEAD_OPERATOR_LEASE": options.lease,
+        "FAIRLEAD_OPERATOR_NAMESPACE": options.watched,
+    }
+    given: list[Object] = [{"name": name, "value": value} for name, value in plain.items() if value]
+    if options.database:
+        name, key = options.database
+        secret = {"secretKeyRef": {"name": name, "key": key}}
+        given.append({"name": "FAIRLEAD_DATABASE_URL", "valueFrom": secret})
+    return given
+
+
+def _ports(options: Options) -> list[Object]:
+    ports: list[Object] = [{"name": "health", "containerPort": HEALTH_PORT, "protocol": "TCP"}]
+    if options.webhooks:
+        ports.append({"name": "webhook", "containerPort": WEBHOOK_PORT, "protocol": "TCP"})
+    return ports
+
+
+def _probe(path: str, *, every: int, failures: int) -> Object:
+    get = {"path": path, "port": "health"}
+    return {"httpGet": get, "periodSeconds": every, "failureThreshold": failures}
+
+
+def _disruption(options: Options) -> Object:
+    """One pod may go at a time: with one replica a drain is not blocked for good."""
+    spec = {"maxUnavailable": 1, "selector": {"matchLabels": _chosen(options)}}
+    head: Object = {"apiVersion": "policy/v1", "kind": "PodDisruptionBudget"}
+    return {**head, "metadata": meta(options), "spec": spec}
+
+
+def _network(options: Options) -> Object:
+    """In: health, metrics and webhook. Out: names, the API server, and what was named."""
+    inward = [_tcp(port["containerPort"]) for port in _ports(options)]
+    # The API server stands outside of the pods' network: it can only be told by its ports.
+    outward = [_tcp(443), _tcp(6443), *(_tcp(port) for port in _egress(options))]
+    names = [{"protocol": "UDP", "port": 53}, _tcp(53)]
+    spec = {
+        "podSelector": {"matchLabels": _chosen(options)},
+        "policyTypes": ["Ingress", "Egress"],
+        "ingress": [{"ports": inward}],
+        "egress": [{"ports": [*names, *outward]}],
+    }
+    head: Object = {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy"}
+    return {**head, "metadata": meta(options), "spec": spec}
+
+
+def _egress(options: Options) -> tuple[int, ...]:
+    return (*((5432,) if options.database else ()), *options.egress)
+
+
+def _tcp(port: int) -> Object:
+    return {"protocol": "TCP", "port": port}

@@ -1,0 +1,146 @@
+"""What installs the operator, on a real cluster: it is taken, it runs, and its rights hold."""
+
+import asyncio
+import subprocess
+from dataclasses import replace
+
+import pytest
+
+from fairlead.adapters.kubernetes import credentials, manifests, rights
+from fairlead.adapters.kubernetes.client import Client
+from fairlead.adapters.kubernetes.config import Connection
+from fairlead.adapters.kubernetes.leader import LEASES
+from fairlead.adapters.kubernetes.objects import Key, Object, Resource, Selection
+from fairlead.adapters.kubernetes.workload import Options
+from fairlead.errors import NotFound, Unauthorised
+from tests.cluster import client, plugin
+from tests.cluster.space import Space
+from tests.cluster.test_controller import CRD, _is_established
+from tests.contract.boat_kind import BOAT, SKIFF
+from tests.contract.kubernetes_samples import BOATS, CONFIG_MAPS, boat, boat_definition
+from tests.contract.shipyard import working
+from tools.cluster import control_plane
+
+pytestmark = pytest.mark.cluster
+
+SECRETS = Resource("", "v1", "secrets", "Secret")
+
+
+class Kubectl:
+    """kubectl as an administrator."""
+
+    def __init__(self, cluster: control_plane.ControlPlane) -> None:
+        plugin.need(cluster.parts, "kubectl")
+        self._base = [str(cluster.parts.program("kubectl")), f"--kubeconfig={cluster.kubeconfig}"]
+
+    async def run(self, found: list[Object], *arguments: str) -> str:
+        asked = [*self._base, *arguments, "-f", "-"]
+        text = manifests.text(found)
+        done = await asyncio.to_thread(
+            lambda: subprocess.run(asked, input=text, capture_output=True, text=True, check=False)
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout + done.stderr
+
+
+@pytest.fixture
+def kubectl(cluster: control_plane.ControlPlane) -> Kubectl:
+    return Kubectl(cluster)
+
+
+@pytest.fixture
+def options(space: Space) -> Options:
+    return Options(image="registry.test/fairlead:1", name=f"op-{space.name}", namespace=space.name)
+
+
+def without_definitions(found: list[Object]) -> list[Object]:
+    return [each for each in found if each["kind"] != "CustomResourceDefinition"]
+
+
+async def connection(cluster: control_plane.ControlPlane, space: Space, name: str) -> Connection:
+    token = await space.token(name)
+    ca = cluster.certificate_authority.read_bytes()
+    return Connection(cluster.url, credentials.Fixed(credentials.Identity(token=token)), ca=ca)
+
+
+@pytest.fixture
+async def installed(kubectl: Kubectl, options: Options) -> Options:
+    """An operator for the boats of its own namespace, by its manifests; the kind is there."""
+    narrow = replace(options, watched=options.namespace)
+    found = without_definitions(manifests.documents([BOAT], narrow))
+    await kubectl.run(found, "apply", "--server-side")
+    return narrow
+
+
+@pytest.mark.parametrize("webhooks", [False, True], ids=["plain", "webhooks"])
+async def test_everything_is_taken_and_a_second_apply_changes_nothing(
+    kubectl: Kubectl, options: Options, *, webhooks: bool
+) -> None:
+    found = manifests.documents([SKIFF], replace(options, webhooks=webhooks))
+    outside = [each for each in found if "namespace" not in each["metadata"]]
+    try:
+        dry = await kubectl.run(found, "apply", "--server-side", "--dry-run=server")
+        first = await kubectl.run(found, "apply", "--server-side")
+        again = await kubectl.run(found, "diff", "--server-side")
+    finally:
+        removed = [each for each in outside if each["kind"] != "Namespace"]
+        await kubectl.run(removed, "delete", "--ignore-not-found")
+
+    assert dry.count("serverside-applied (server dry run)") == len(found)
+    assert first.count("serverside-applied") == len(found)
+    assert "Warning" not in first
+    assert again == ""
+
+
+async def test_the_pod_runs_under_the_restricted_standard(
+    admin: client.Client, space: Space, installed: Options, nodes: None
+) -> None:
+    where = space.path("deployments", installed.name, api="apps/v1")
+
+    ready = await admin.wait_for(
+        where, lambda found: found.get("status", {}).get("availableReplicas") == 1, 60
+    )
+
+    namespace = await admin.get(client.path("v1", "namespaces", name=space.name))
+    assert namespace["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] == "restricted"
+    assert ready["status"]["readyReplicas"] == 1
+
+
+async def test_the_rights_are_enough_for_the_work(
+    cluster: control_plane.ControlPlane, admin: client.Client, space: Space, installed: Options
+) -> None:
+    await admin.apply(f"{CRD}/{rights.resource(BOAT.api)}", boat_definition())
+    await admin.wait_for(f"{CRD}/{rights.resource(BOAT.api)}", _is_established)
+    boats = space.path("boats", api="tests.fairlead.dev/v1")
+    for number in range(3):
+        await admin.create(boats, boat(space.name, f"boat-{number}"))
+
+    async with working(await connection(cluster, space, installed.name), space.name) as yard:
+        await yard.until_done()
+
+    found = await admin.get(space.path("configmaps"))
+    owned = [one for one in found["items"] if one["metadata"].get("ownerReferences")]
+    assert len(owned) == 9
+
+
+async def test_the_rights_end_where_the_work_does(
+    cluster: control_plane.ControlPlane, space: Space, installed: Options
+) -> None:
+    refused = 0
+    async with Client(await connection(cluster, space, installed.name)) as operator:
+        for resource, place in (
+            (SECRETS, space.name),
+            (CONFIG_MAPS, "default"),
+            (CONFIG_MAPS, ""),
+            (BOATS, "default"),
+            (LEASES, space.name),
+        ):
+            with pytest.raises(Unauthorised, match="not allowed"):
+                await operator.page(resource, Selection(place))
+            refused += 1
+        with pytest.raises(Unauthorised):
+            await operator.get(LEASES, Key(space.name, "of-somebody-else"))
+        with pytest.raises(NotFound):
+            await operator.get(LEASES, Key(space.name, installed.lease))
+
+    assert refused == 5

@@ -1,0 +1,37 @@
+"""Kinds for tests of what installs an operator: what they own and how they are shown."""
+
+from typing import Annotated
+
+import msgspec
+
+from fairlead._sample import depot
+from fairlead.intents.kubernetes import Api, Kind, Shown
+
+CONFIG_MAPS = Api("", "v1", "configmaps", "ConfigMap")
+
+
+class Spec(msgspec.Struct):
+    """A boat as it is ordered."""
+
+    length: Annotated[int, msgspec.Meta(ge=1, le=400)]
+    sails: int = 2
+
+
+class Status(msgspec.Struct):
+    phase: str = ""
+
+
+def kind(plural: str, name: str, finalizer: str = "") -> Kind:
+    return Kind(
+        api=Api("tests.fairlead.dev", "v1", plural, name),
+        machine=depot.DEPOT,
+        shown=Shown(Spec, Status, columns=(("Phase", ".status.phase"),)),
+        observe=lambda obj, _: obj,
+        delete=lambda _: None,
+        children=(CONFIG_MAPS,),
+        finalizer=finalizer,
+    )
+
+
+BOAT = kind("boats", "Boat")
+SKIFF = kind("skiffs", "Skiff", finalizer="tests.fairlead.dev/mooring")
