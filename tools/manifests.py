@@ -11,6 +11,7 @@ from pathlib import Path
 
 from fairlead import __version__, bootstrap
 from fairlead.adapters.kubernetes import manifests, rights, workload
+from fairlead.intents.kubernetes import Kind
 
 ROOT = Path(__file__).resolve().parent.parent
 PLAIN = Path("deploy/kubernetes")
@@ -21,12 +22,19 @@ OPTIONS = workload.Options(image=f"fairlead:{__version__}")
 def files() -> dict[Path, str]:
     """Every generated file and what it should hold."""
     kinds = bootstrap.cast().kinds
-    crds = [rights.definition(kind) for kind in kinds]
-    whole = manifests.documents(kinds, OPTIONS)
-    made = {PLAIN / "operator.yaml": manifests.text(whole)}
-    for each in crds:
-        made[CHART / "crds" / f"{each['metadata']['name']}.yaml"] = manifests.text([each])
-    made[CHART / "files" / "rules.yaml"] = manifests.text([{"rules": rights.rules(kinds)}])
+    plain = {PLAIN / "operator.yaml": manifests.text(manifests.documents(kinds, OPTIONS))}
+    return plain | {CHART / path: text for path, text in of_chart(kinds).items()}
+
+
+def of_chart(kinds: Sequence[Kind]) -> dict[Path, str]:
+    """What the chart's templates take from code: kinds, rules and webhooks."""
+    made = {
+        Path("files/rules.yaml"): manifests.text([{"rules": rights.rules(kinds)}]),
+        Path("files/webhooks.yaml"): manifests.text([{"webhooks": manifests.reviews(kinds)}]),
+    }
+    for kind in kinds:
+        name = f"{rights.resource(kind.api)}.yaml"
+        made[Path("crds") / name] = manifests.text([rights.definition(kind)])
     return made
 
 

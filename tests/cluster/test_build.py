@@ -160,6 +160,7 @@ def test_assets_of_envtest_are_taken_first_and_only_the_rest_is_made(
         "kube-controller-manager",
         "kube-scheduler",
         "kwok",
+        "helm",
     ]
 
 

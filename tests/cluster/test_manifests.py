@@ -3,6 +3,7 @@
 import asyncio
 import subprocess
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,7 @@ from tests.cluster.test_controller import CRD, _is_established
 from tests.contract.boat_kind import BOAT, SKIFF
 from tests.contract.kubernetes_samples import BOATS, CONFIG_MAPS, boat, boat_definition
 from tests.contract.shipyard import working
+from tests.deploy import chart as charts
 from tools.cluster import control_plane
 
 pytestmark = pytest.mark.cluster
@@ -90,6 +92,20 @@ async def test_everything_is_taken_and_a_second_apply_changes_nothing(
     assert first.count("serverside-applied") == len(found)
     assert "Warning" not in first
     assert again == ""
+
+
+@pytest.mark.parametrize("webhooks", [False, True], ids=["plain", "webhooks"])
+async def test_the_chart_is_taken_too(
+    kubectl: Kubectl, options: Options, tmp_path: Path, *, webhooks: bool
+) -> None:
+    values = {"name": options.name, "replicas": 2, "webhooks": {"enabled": webhooks}}
+    chart = charts.chart_for([SKIFF], tmp_path)
+    found = charts.rendered(chart, options.namespace, values)
+
+    dry = await kubectl.run(found, "apply", "--server-side", "--dry-run=server")
+
+    assert dry.count("serverside-applied (server dry run)") == len(found)
+    assert "Warning" not in dry
 
 
 async def test_the_pod_runs_under_the_restricted_standard(

@@ -74,7 +74,7 @@ def _compile(program: parts.Program, target: Path, jobs: int | None, progress: s
     command = [*make, "-ldflags", _FLAGS, "-o", str(unfinished), program.package]
     with subprocess.Popen(
         command,
-        cwd=parts.RIG,
+        cwd=program.module,
         env=_environment(),
         stderr=subprocess.PIPE,
         text=True,

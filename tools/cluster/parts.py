@@ -28,8 +28,22 @@ class Program:
 
     name: str
     package: str
+    module: Path = RIG
+    """The folder whose go.mod pins it."""
 
 
+def _helm() -> Program:
+    """Helm's engine behind a few lines of ours, so its name tells which lines and which pin."""
+    module = RIG / "helm"
+    seen = b"".join((module / name).read_bytes() for name in ("go.mod", "go.sum", "main.go"))
+    return Program(
+        f"helm-render-{hashlib.sha256(seen).hexdigest()[:8]}",
+        "fairlead.dev/tests/cluster/rig/helm",
+        module,
+    )
+
+
+HELM = _helm()
 # In the order in which a waiting test can use them.
 PROGRAMS = (
     Program("etcd", "go.etcd.io/etcd/server/v3"),
@@ -38,6 +52,7 @@ PROGRAMS = (
     Program("kube-scheduler", "k8s.io/kubernetes/cmd/kube-scheduler"),
     Program("kwok", "sigs.k8s.io/kwok/cmd/kwok"),
     Program("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
+    HELM,
 )
 
 

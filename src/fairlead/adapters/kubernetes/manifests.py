@@ -47,6 +47,25 @@ def webhook_path(resource: Resource) -> str:
     return f"/validate/{resource}"
 
 
+def reviews(kinds: Iterable[Kind]) -> list[Object]:
+    """What the admission webhook has a say in: a name, a path and the rules for each kind."""
+    resources = [rights.resource(kind.api) for kind in kinds]
+    return [
+        {"name": str(each), "path": webhook_path(each), "rules": [_reviewed(each)]}
+        for each in resources
+    ]
+
+
+def _reviewed(resource: Resource) -> Object:
+    return {
+        "apiGroups": [resource.group],
+        "apiVersions": [resource.version],
+        "resources": [resource.plural],
+        "operations": ["CREATE", "UPDATE"],
+        "scope": "Namespaced" if resource.namespaced else "Cluster",
+    }
+
+
 def _namespace(options: Options) -> list[Object]:
     enforced = {"pod-security.kubernetes.io/enforce": "restricted"}
     labels = {**workload.labels(options), **enforced}
@@ -122,31 +141,24 @@ def _granted(kind: str, metadata: Object, rules: list[Object], options: Options)
 
 
 def _webhook(kinds: Sequence[Kind], options: Options) -> list[Object]:
-    hooks = [_hook(rights.resource(kind.api), options) for kind in kinds]
+    hooks = [_hook(review, options) for review in reviews(kinds)]
     metadata = workload.cluster_meta(options)
     kind = {"apiVersion": WEBHOOKS.api_version, "kind": WEBHOOKS.kind}
     return [workload.webhook_service(options), {**kind, "metadata": metadata, "webhooks": hooks}]
 
 
-def _hook(resource: Resource, options: Options) -> Object:
+def _hook(review: Object, options: Options) -> Object:
     service = {
         "namespace": options.namespace,
         "name": workload.webhook_name(options),
-        "path": webhook_path(resource),
+        "path": review["path"],
         "port": 443,
     }
-    rule = {
-        "apiGroups": [resource.group],
-        "apiVersions": [resource.version],
-        "resources": [resource.plural],
-        "operations": ["CREATE", "UPDATE"],
-        "scope": "Namespaced" if resource.namespaced else "Cluster",
-    }
     hook: Object = {
-        "name": f"{resource}",
+        "name": review["name"],
         # No caBundle: the operator puts it in, and an apply of this file leaves it alone.
         "clientConfig": {"service": service},
-        "rules": [rule],
+        "rules": review["rules"],
         "failurePolicy": options.failure_policy,
         "sideEffects": "None",
         "admissionReviewVersions": ["v1"],
