@@ -1,4 +1,4 @@
-"""Where contestants of benchmark `kubernetes` work: a real API server and a namespace of boats.
+"""Where contestants of benchmark `kubernetes` work: a real API server and a namespace of flotillas.
 
 No controllers run beside it: garbage collection would take a share of two cores, and a
 different one for each contestant. etcd does not wait for the disk, for nobody.
@@ -19,25 +19,20 @@ from typing import Any
 import msgspec
 
 from bench import harness
-from bench.contestants import boats
+from bench.contestants import fleet
 from fairlead import errors
-from fairlead.adapters.kubernetes import objects
+from fairlead.adapters.kubernetes import objects, rights
 from fairlead.adapters.kubernetes.client import Client
 from fairlead.adapters.kubernetes.config import Connection
 from fairlead.adapters.kubernetes.credentials import Fixed, Identity
 from fairlead.adapters.kubernetes.limits import Limits
 from fairlead.adapters.kubernetes.objects import Selection
 from fairlead.adapters.kubernetes.transport import Tempo
-from tests.contract.kubernetes_samples import (
-    BOATS,
-    CONFIG_MAPS,
-    CRDS,
-    NAMESPACES,
-    boat,
-    boat_definition,
-)
+from tests.contract.kubernetes_samples import CONFIG_MAPS, CRDS, NAMESPACES
+from tests.operator.flotilla import KIND, flotilla
 from tools.cluster import control_plane, parts
 
+FLOTILLAS = rights.resource(KIND.api)
 NAMESPACE = "bench"
 _ESTABLISH_SECONDS = 30.0
 _AT_ONCE = 16
@@ -53,21 +48,21 @@ class Harbour:
         self._plane = plane
         self._trust = ssl.create_default_context(cafile=plane.certificate_authority)
 
-    def task(self, count: int, **more: float) -> boats.Task:
+    def task(self, count: int, **more: float) -> fleet.Task:
         authority = str(self._plane.certificate_authority)
-        task = boats.Task(self._plane.url, self._plane.admin_token, authority, NAMESPACE, count)
+        task = fleet.Task(self._plane.url, self._plane.admin_token, authority, NAMESPACE, count)
         return msgspec.structs.replace(task, **more)
 
-    def prepare(self, count: int) -> None:
-        """An empty namespace with so many new boats."""
-        self._with_client(lambda client: _prepare(client, count))
+    def prepare(self, count: int, children: int) -> None:
+        """An empty namespace with so many new objects."""
+        self._with_client(lambda client: _prepare(client, count, children))
 
-    def check(self, task: boats.Task) -> None:
+    def check(self, task: fleet.Task) -> None:
         """Whether the work is really done, by what the API server holds."""
         self._with_client(lambda client: _check(client, task))
 
     def requests(self) -> float:
-        """All requests for boats and config maps so far but the watches, by the server's count."""
+        """Requests for flotillas and config maps so far, watches aside, by the server's count."""
         asked = urllib.request.Request(  # noqa: S310 - our own API server
             f"{self._plane.url}/metrics",
             headers={"Authorization": f"Bearer {self._plane.admin_token}"},
@@ -76,12 +71,12 @@ class Harbour:
             text = answer.read().decode()
         return sum(float(n) for labels, n in _COUNT.findall(text) if _counts(labels))
 
-    def contest(self, module: str, task: boats.Task) -> Mapping[str, float]:
-        """One contestant on fresh boats, its requests counted and its work checked."""
-        self.prepare(task.boats)
+    def contest(self, module: str, task: fleet.Task) -> Mapping[str, float]:
+        """One contestant on fresh objects, its requests counted and its work checked."""
+        self.prepare(task.objects, task.children)
         before = self.requests()
         figures = run(module, task)
-        figures["requests_per_object"] = (self.requests() - before) / task.boats
+        figures["requests_per_object"] = (self.requests() - before) / task.objects
         self.check(task)
         return figures
 
@@ -123,7 +118,7 @@ def open_harbour() -> Iterator[Harbour | None]:
             plane.stop()
 
 
-def run(module: str, task: boats.Task) -> harness.Rates:
+def run(module: str, task: fleet.Task) -> harness.Rates:
     """Start a contestant, let it load its code, then let it begin."""
     worker = harness.start_contest(module, task)
     begin(worker, module)
@@ -140,17 +135,17 @@ def begin(worker: "subprocess.Popen[str]", module: str) -> None:
 
 
 def _counts(labels: str) -> bool:
-    ours = 'resource="boats"' in labels or 'resource="configmaps"' in labels
+    ours = 'resource="flotillas"' in labels or 'resource="configmaps"' in labels
     return ours and 'verb="WATCH"' not in labels
 
 
 async def _install(client: Client) -> None:
-    await client.create(CRDS, boat_definition())
+    await client.create(CRDS, rights.definition(KIND))
     await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
     async with asyncio.timeout(_ESTABLISH_SECONDS):
         while True:
             try:
-                await client.page(BOATS, _HERE)
+                await client.page(FLOTILLAS, _HERE)
             except errors.NotFound:
                 # The API server serves a new kind a moment after it took its definition.
                 await asyncio.sleep(0.1)
@@ -158,22 +153,22 @@ async def _install(client: Client) -> None:
                 return
 
 
-async def _prepare(client: Client, count: int) -> None:
-    for resource in (BOATS, CONFIG_MAPS):
+async def _prepare(client: Client, count: int, children: int) -> None:
+    for resource in (FLOTILLAS, CONFIG_MAPS):
         left = [objects.key_of(each) async for each in client.each(resource, _HERE)]
         await _side_by_side(functools.partial(client.delete, resource), left)
-    names = (f"boat-{number:05}" for number in range(count))
-    wanted = [boat(NAMESPACE, name) for name in names]
-    await _side_by_side(functools.partial(client.create, BOATS), wanted)
+    names = (f"flotilla-{number:05}" for number in range(count))
+    wanted = [flotilla(NAMESPACE, name, ships=children) for name in names]
+    await _side_by_side(functools.partial(client.create, FLOTILLAS), wanted)
 
 
-async def _check(client: Client, task: boats.Task) -> None:
-    phases = [each.get("status", {}).get("phase") async for each in client.each(BOATS, _HERE)]
-    owned = [objects.owner_of(each) async for each in client.each(CONFIG_MAPS, _HERE)]
-    if phases != [boats.phase(task.parts)] * task.boats:
-        raise harness.Failed(f"boats without their status: {task.boats - len(phases)}")
-    if len(owned) != task.boats * task.parts or not all(owned):
-        raise harness.Failed(f"not three owned children a boat: {len(owned)}")
+async def _check(client: Client, task: fleet.Task) -> None:
+    phases = [each.get("status", {}).get("phase") async for each in client.each(FLOTILLAS, _HERE)]
+    owners = [objects.owner_of(each) async for each in client.each(CONFIG_MAPS, _HERE)]
+    if phases != [fleet.READY] * task.objects:
+        raise harness.Failed(f"not all ready: {phases.count(fleet.READY)} of {task.objects}")
+    if len(owners) != task.objects * task.children or not all(owners):
+        raise harness.Failed(f"not {task.children} owned children each: {len(owners)} in all")
 
 
 async def _side_by_side(do: Callable[[Any], Awaitable[object]], these: Iterable[Any]) -> None:

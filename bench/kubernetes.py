@@ -1,14 +1,25 @@
-"""1,000 objects with three children and a status each: our runtime, kopf, and the bare requests.
+"""1,000 objects with three children and a status each: our operator, kopf, and bare requests.
 
-All on one real API server, in turn, the same number of objects at a time. `bare_loop` is the
-limit: a program that knows what to send and does nothing else.
+All on one real API server, in turn, with as many requests at once. `operator` is what a user
+runs (door, engine on disk, effects), and its are the figures that count; `runtime` is the same
+without the engine; `bare_loop` is the limit: a program that knows what to send and does nothing
+else. Ratios above 1 mean that the operator is faster. Our own brake of 500 requests a second is
+off, for the others have none.
+
+Then the operator alone: what it costs to hold 10,000 objects and have nothing to do, and how
+long its admission webhook takes.
 """
 
 from collections.abc import Mapping
 
-from bench import harbour, harness
+from bench import harbour, harness, reviews
 
-_CONTESTANTS = {"runtime": "boats_ours", "kopf": "boats_kopf", "bare_loop": "boats_bare"}
+_CONTESTANTS = {
+    "operator": "fleet_operator",
+    "runtime": "fleet_runtime",
+    "kopf": "fleet_kopf",
+    "bare_loop": "fleet_bare",
+}
 _FIGURES = ("seconds", "requests_per_object", "memory_mb", "cpu_seconds")
 
 
@@ -17,19 +28,45 @@ def run(effort: harness.Effort) -> harness.Result:
     with harbour.open_harbour() as place:
         if place is not None:
             _race(result, place, effort)
+            _rest(result, place, effort)
+    _review(result, effort)
     result.figures["load_average_after"] = harness.load_average()
     return result
 
 
 def _race(result: harness.Result, place: harbour.Harbour, effort: harness.Effort) -> None:
     rounds = harness.Rounds(_contestants(place, effort.pick(1000, 50)), effort.rounds)
+    for figure in _FIGURES[1:]:
+        result.add(figure, rounds.of("operator", figure))
     for name in _CONTESTANTS:
         for figure in _FIGURES:
             result.add(f"{name}_{figure}", rounds.of(name, figure))
-    for figure in _FIGURES[1:]:
-        result.add(figure, rounds.of("runtime", figure))
     for name in ("kopf", "bare_loop"):
-        result.compare(name, rounds.of("runtime"), rounds.of(name))
+        result.compare(name, rounds.of("operator"), rounds.of(name))
+        result.compare(f"runtime_{name}", rounds.of("runtime"), rounds.of(name))
+
+
+def _rest(result: harness.Result, place: harbour.Harbour, effort: harness.Effort) -> None:
+    """Half as many objects, one child each; the second operator finds everything done."""
+    count = effort.pick(5000, 50)
+    task = place.task(count, children=1)
+    idle = place.task(count, children=1, seconds=effort.pick(60, 2))
+    try:
+        place.contest("fleet_operator", task)
+        figures = harbour.run("fleet_operator", idle)
+    except harness.Failed as failure:
+        harness.say(f"the operator at rest is left out: {failure}")
+        return
+    for name in ("cached", "writes", "idle_requests", "idle_memory_mb", "memory_mb", "seconds"):
+        result.figures[f"rest_{name}"] = round(figures[name], 1)
+
+
+def _review(result: harness.Result, effort: harness.Effort) -> None:
+    contest = harness.Rounds(
+        {"webhook": lambda: reviews.run(effort.pick(2000, 100))}, effort.rounds
+    )
+    for figure in ("p50_ms", "p99_ms", "memory_mb"):
+        result.add(f"webhook_{figure}", contest.of("webhook", figure))
 
 
 def _contestants(place: harbour.Harbour, count: int) -> Mapping[str, harness.Contestant | None]:

@@ -20,6 +20,9 @@ class Limits:
     bound; this one keeps a fault of ours from becoming a flood."""
     burst: int = 1000
     """Requests at once after a pause."""
+    at_once: int = 32
+    """Requests on their way at the same time, watches aside. Each holds a TLS connection of some
+    150 kB; with a thousand effects in flight, an unbounded client would open a thousand."""
     timeout: float = 30.0
     """Seconds for one attempt of one call."""
     attempts: int = 5

@@ -4,6 +4,7 @@ Sits between the client's verbs and aiohttp. A call is repeated only where that 
 when it is idempotent, or when the server cannot have acted on it (429, or no connection).
 """
 
+import asyncio
 import dataclasses
 import io
 import random
@@ -87,6 +88,7 @@ class Transport:
         self._connection = connection
         self._bucket = limits.Bucket(tempo.limits.rate, tempo.limits.burst, tempo.clock.monotonic())
         self._holds = limits.Holds()
+        self._room = asyncio.Semaphore(tempo.limits.at_once)
         self._session: aiohttp.ClientSession | None = None
         self._trust: tuple[Certificate | None, ssl.SSLContext] | None = None
 
@@ -110,7 +112,8 @@ class Transport:
         limit = aiohttp.ClientTimeout(total=self.tempo.limits.timeout)
 
         async def body(identity: Identity) -> bytes:
-            async with await self._request(call, identity, limit) as response:
+            # Only while it is on its way: a wait before the next try takes nobody's place.
+            async with self._room, await self._request(call, identity, limit) as response:
                 return await response.read()
 
         return await self._repeated(call, body)

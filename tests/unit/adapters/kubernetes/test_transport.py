@@ -325,3 +325,29 @@ async def serving(handler: Any) -> AsyncIterator[str]:
         yield f"http://{host}:{port}"
     finally:
         await runner.cleanup()
+
+
+async def test_no_more_requests_at_once_than_allowed() -> None:
+    arrived, go = asyncio.Semaphore(0), asyncio.Event()
+    now: list[int] = []
+
+    async def answer(_: web.Request) -> web.Response:
+        now.append(1)
+        arrived.release()
+        await go.wait()
+        return web.json_response({"metadata": {"name": "a"}})
+
+    async with serving(answer) as url:
+        tempo = Tempo(Limits(at_once=2))
+        async with Client(Connection(url, credentials.Fixed()), tempo=tempo) as client:
+            asked = [asyncio.create_task(client.get(CONFIG_MAPS, A)) for _ in range(5)]
+            await arrived.acquire()
+            await arrived.acquire()
+            # Everybody had a turn: whoever could send has sent.
+            await asyncio.wait(asked, timeout=0.05)
+            together = len(now)
+            go.set()
+            await asyncio.gather(*asked)
+
+    assert together == 2
+    assert len(now) == 5

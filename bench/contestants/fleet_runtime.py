@@ -9,7 +9,7 @@ import contextlib
 from collections.abc import AsyncIterator
 from pathlib import Path
 
-from bench.contestants import boats
+from bench.contestants import fleet
 from fairlead.adapters.kubernetes import objects, runtime, status
 from fairlead.adapters.kubernetes.apply import Applier
 from fairlead.adapters.kubernetes.client import Client
@@ -21,8 +21,10 @@ from fairlead.adapters.kubernetes.queue import Pace, Queue
 from fairlead.adapters.kubernetes.transport import Answered, Tempo
 from fairlead.adapters.kubernetes.watch import Watches
 
-BOATS = Resource("tests.fairlead.dev", "v1", "boats", "Boat")
+FLOTILLAS = Resource("tests.fairlead.dev", "v1", "flotillas", "Flotilla")
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+# All fields: the kind's schema has defaults, and what we leave out the API server puts in again.
+_STATUS = {"phase": fleet.READY, "round": 0, "voyages": 0, "generation": 0, "conditions": []}
 # Our own brake (500 requests a second) is off: the peers have none, and the limit neither.
 UNBRAKED = Limits(rate=1e6, burst=1_000_000)
 
@@ -30,43 +32,43 @@ UNBRAKED = Limits(rate=1e6, burst=1_000_000)
 class Yard:
     """One controller over one namespace."""
 
-    def __init__(self, task: boats.Task, client: Client, tempo: Tempo) -> None:
+    def __init__(self, task: fleet.Task, client: Client, tempo: Tempo) -> None:
         self._task = task
         self._client = client
         self.watches = Watches(client, tempo)
         chosen = Selection(task.namespace)
-        self.boats = self.watches.of(BOATS, chosen)
-        self.parts = self.watches.of(CONFIG_MAPS, chosen)
+        self.objects = self.watches.of(FLOTILLAS, chosen)
+        self.children = self.watches.of(CONFIG_MAPS, chosen)
         self.queue = Queue(Pace(workers=task.workers))
         self.done = asyncio.Event()
-        self._applier = Applier(client, self.boats)
+        self._applier = Applier(client, self.objects)
         self._ready: set[Key] = set()
-        self.boats.on_change(self.queue.add)
-        self.parts.on_child_change("Boat", self.queue.add)
+        self.objects.on_change(self.queue.add)
+        self.children.on_child_change("Flotilla", self.queue.add)
 
     async def look(self, key: Key) -> float | None:
-        boat = self.boats.get(key)
-        if boat is None or objects.is_deleting(boat):
+        found = self.objects.get(key)
+        if found is None or objects.is_deleting(found):
             return None
-        wanted = [boats.child(boat, part) for part in boats.PARTS[: self._task.parts]]
-        for part in wanted:
-            await self._applier.ensure(self.parts, part, boat)
-        await self._applier.prune(self.parts, boat, [objects.key_of(part) for part in wanted])
-        phase = {"phase": boats.phase(len(wanted))}
-        await status.write(self._client, self.boats, boat, phase)
+        wanted = fleet.children(found, self._task.children)
+        for child in wanted:
+            await self._applier.ensure(self.children, child, found)
+        keep = [objects.key_of(child) for child in wanted]
+        await self._applier.prune(self.children, found, keep)
+        await status.write(self._client, self.objects, found, _STATUS)
         self._ready.add(key)
-        if len(self._ready) == self._task.boats:
+        if len(self._ready) == self._task.objects:
             self.done.set()
         return None
 
 
-def connection(task: boats.Task) -> Connection:
+def connection(task: fleet.Task) -> Connection:
     identity = Fixed(Identity(token=task.token))
     return Connection(task.server, identity, ca=Path(task.authority).read_bytes())
 
 
 @contextlib.asynccontextmanager
-async def working(task: boats.Task, requests: "collections.Counter[str]") -> AsyncIterator[Yard]:
+async def working(task: fleet.Task, requests: "collections.Counter[str]") -> AsyncIterator[Yard]:
     def count(answered: Answered) -> None:
         requests[answered.verb] += 1
 
@@ -81,12 +83,12 @@ async def working(task: boats.Task, requests: "collections.Counter[str]") -> Asy
             await asyncio.gather(operating, return_exceptions=True)
 
 
-async def run(task: boats.Task) -> boats.Figures:
-    watch = boats.Watch()
+async def run(task: fleet.Task) -> fleet.Figures:
+    watch = fleet.Watch()
     requests: collections.Counter[str] = collections.Counter()
     async with working(task, requests) as yard:
         await yard.done.wait()
-        figures = watch.figures(task.boats)
+        figures = watch.figures(task.objects)
         if task.seconds:
             await yard.queue.idle()
             figures |= await _stay(task, yard, requests)
@@ -94,19 +96,19 @@ async def run(task: boats.Task) -> boats.Figures:
 
 
 async def _stay(
-    task: boats.Task, yard: Yard, requests: "collections.Counter[str]"
-) -> boats.Figures:
+    task: fleet.Task, yard: Yard, requests: "collections.Counter[str]"
+) -> fleet.Figures:
     """What a controller costs that has nothing to do."""
     writes = sum(requests.values()) - requests["list"] - requests["watch"]
     before = sum(requests.values()) - requests["watch"]
     await asyncio.sleep(task.seconds)
     return {
-        "cached": float(len(yard.boats) + len(yard.parts)),
+        "cached": float(len(yard.objects) + len(yard.children)),
         "writes": float(writes),
         "idle_requests": float(sum(requests.values()) - requests["watch"] - before),
-        "idle_memory_mb": boats.memory("VmRSS"),
+        "idle_memory_mb": fleet.memory("VmRSS"),
     }
 
 
 if __name__ == "__main__":
-    boats.serve(run)
+    fleet.serve(run)

@@ -1,7 +1,7 @@
-"""The work of benchmark `kubernetes`: every boat gets three config maps and a status.
+"""The work of benchmark `kubernetes`: every flotilla gets three config maps and a status.
 
 A contestant is told where the API server is, says when it has loaded its code, waits for a
-line, and then does all boats of one namespace. Imports little: memory is one of the figures.
+line, and then does all flotillas of one namespace. Imports little: memory is one of the figures.
 """
 
 import asyncio
@@ -16,8 +16,9 @@ from typing import Any
 import msgspec
 import structlog
 
-PARTS = ("deck", "hull", "mast")
 API = "tests.fairlead.dev/v1"
+PLURAL = "flotillas"
+READY = "Ready"
 
 Figures = dict[str, float]
 
@@ -31,10 +32,10 @@ class Task(msgspec.Struct, frozen=True):
     """The path of the certificate that the API server is trusted by."""
 
     namespace: str
-    boats: int
-    parts: int = len(PARTS)
-    workers: int = 8
-    """How many boats are worked on at once."""
+    objects: int
+    children: int = 3
+    workers: int = 32
+    """How many requests are on their way at once, as our client has it by default."""
 
     seconds: float = 0.0
     """How long to stay after the work is done, doing nothing."""
@@ -46,29 +47,28 @@ class Watch:
     def __init__(self) -> None:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
 
-    def figures(self, boats: int) -> Figures:
+    def figures(self, objects: int) -> Figures:
         seconds = time.perf_counter() - self._wall
         return {
             "seconds": seconds,
-            "per_second": boats / seconds,
+            "per_second": objects / seconds,
             "cpu_seconds": time.process_time() - self._cpu,
             "memory_mb": memory("VmHWM"),
         }
 
 
-def child(boat: dict[str, Any], part: str) -> dict[str, Any]:
-    """A config map as a contestant wants it, still without its owner."""
-    meta = boat["metadata"]
-    return {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {"namespace": meta["namespace"], "name": f"{meta['name']}-{part}"},
-        "data": {"length": str(boat["spec"]["length"])},
-    }
-
-
-def phase(parts: int) -> str:
-    return f"{parts} parts"
+def children(owner: dict[str, Any], count: int) -> list[dict[str, Any]]:
+    """The config maps as a contestant wants them, still without their owner."""
+    meta = owner["metadata"]
+    return [
+        {
+            "apiVersion": "v1",
+            "kind": "ConfigMap",
+            "metadata": {"namespace": meta["namespace"], "name": f"{meta['name']}-{number}"},
+            "data": {"cargo": owner["spec"]["cargo"]},
+        }
+        for number in range(count)
+    ]
 
 
 def memory(line: str) -> float:

@@ -10,14 +10,14 @@ import aiohttp
 import kopf
 import msgspec
 
-from bench.contestants import boats
+from bench.contestants import fleet
 
 _JSON = {"Content-Type": "application/json"}
 
 
-async def run(task: boats.Task) -> boats.Figures:
+async def run(task: fleet.Task) -> fleet.Figures:
     logging.disable(logging.CRITICAL)
-    watch = boats.Watch()
+    watch = fleet.Watch()
     registry = kopf.OperatorRegistry()
     done, stop = asyncio.Event(), asyncio.Event()
     trust = ssl.create_default_context(cafile=task.authority)
@@ -39,7 +39,7 @@ async def run(task: boats.Task) -> boats.Figures:
         )
         ended = asyncio.create_task(done.wait())
         await asyncio.wait((operator, ended), return_when=asyncio.FIRST_COMPLETED)
-        figures = watch.figures(task.boats)
+        figures = watch.figures(task.objects)
         if not done.is_set():
             await operator
             raise RuntimeError("kopf ended before its work did")
@@ -60,7 +60,7 @@ def _settings() -> kopf.OperatorSettings:
 
 def _register(
     registry: kopf.OperatorRegistry,
-    task: boats.Task,
+    task: fleet.Task,
     session: aiohttp.ClientSession,
     done: asyncio.Event,
 ) -> None:
@@ -71,23 +71,22 @@ def _register(
     def login(**_: Any) -> kopf.ConnectionInfo:
         return kopf.ConnectionInfo(server=task.server, ca_path=task.authority, token=task.token)
 
-    @kopf.on.create("tests.fairlead.dev", "v1", "boats", registry=registry)
+    @kopf.on.create("tests.fairlead.dev", "v1", fleet.PLURAL, registry=registry)
     async def build(body: kopf.Body, patch: kopf.Patch, **_: Any) -> None:
-        for part in boats.PARTS[: task.parts]:
-            child = boats.child(dict(body), part)
+        for child in fleet.children(dict(body), task.children):
             kopf.adopt(child, owner=body)
             sent = msgspec.json.encode(child)
             async with session.post(config_maps, data=sent, headers=_JSON) as answer:
                 await answer.read()
-        patch.status["phase"] = boats.phase(task.parts)
+        patch.status["phase"] = fleet.READY
 
-    @kopf.on.event("tests.fairlead.dev", "v1", "boats", registry=registry)
+    @kopf.on.event("tests.fairlead.dev", "v1", fleet.PLURAL, registry=registry)
     def see(name: str, status: kopf.Status, **_: Any) -> None:
         if status.get("phase"):
             finished.add(name)
-            if len(finished) == task.boats:
+            if len(finished) == task.objects:
                 done.set()
 
 
 if __name__ == "__main__":
-    boats.serve(run)
+    fleet.serve(run)
