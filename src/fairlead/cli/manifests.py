@@ -18,7 +18,13 @@ IMAGE = f"fairlead:{__version__}"
     "--namespace", default="fairlead", show_default=True, help="Where the operator itself lives."
 )
 @click.option("--watch", default="", metavar="NAME", help="Look after this namespace only.")
-@click.option("--replicas", type=click.IntRange(1), default=1, show_default=True)
+@click.option(
+    "--replicas",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="How many pods; one leads, the others wait.",
+)
 @click.option(
     "--database", default="", metavar="SECRET/KEY", help="Take the store's URL from this Secret."
 )

@@ -16,10 +16,10 @@ import click
 
 from fairlead import bootstrap
 from fairlead import settings as settings_
-from fairlead.cli import options
+from fairlead.cli import manifests, options
 
 
-@click.command()
+@click.group(invoke_without_command=True)
 @click.option("--namespace", metavar="NAME", help="Look after this namespace only; else all.")
 @click.option(
     "--shard", metavar="INDEX/COUNT", help="Look after one part of all namespaces, from 0."
@@ -48,6 +48,8 @@ def operator(*, kubeconfig: Path | None, context: str, leader_elect: bool, **giv
     stands in the status of the objects. Set FAIRLEAD_DATABASE_URL for a shared store. The
     first Ctrl-C stops it with care and gives the Lease back.
     """
+    if click.get_current_context().invoked_subcommand:
+        return
     chosen = _chosen(options.settings(), given)
     players = options.cast()
     tracing = bootstrap.telemetry(chosen.log)
@@ -56,6 +58,9 @@ def operator(*, kubeconfig: Path | None, context: str, leader_elect: bool, **giv
         asyncio.run(_serve(chosen, traced, (kubeconfig, context), elect=leader_elect))
     finally:
         tracing.close()
+
+
+operator.add_command(manifests.manifests)
 
 
 def _chosen(chosen: settings_.Settings, given: dict[str, str | None]) -> settings_.Settings:
