@@ -23,7 +23,7 @@ async def run(task: fleet.Task) -> fleet.Figures:
     trust = ssl.create_default_context(cafile=task.authority)
     async with aiohttp.ClientSession(
         task.server,
-        connector=aiohttp.TCPConnector(ssl=trust, limit=0),
+        connector=aiohttp.TCPConnector(ssl=trust, limit=task.workers),
         headers={"Authorization": f"Bearer {task.token}"},
         raise_for_status=True,
     ) as session:
