@@ -19,7 +19,7 @@ from fairlead import errors
 from fairlead import settings as settings_
 from fairlead.engine import batch, outbox, projections, service
 from fairlead.engine import machine as machine_
-from fairlead.engine.store import postgres, protocol, sqlite
+from fairlead.engine.store import protocol, sqlite
 from fairlead.intents import kubernetes
 
 
@@ -46,7 +46,10 @@ def cast() -> Cast:
 def store(chosen: settings_.StoreSettings, players: Cast) -> protocol.Store:
     ordered = [each.name for each in players.machines if each.effects_in_order]
     if chosen.database_url:
-        return postgres.PostgresStore(chosen.database_url, ordered)
+        # By name: whoever keeps a file need not wait for the driver of a server.
+        driver = importlib.import_module("fairlead.engine.store.postgres")
+        shared: protocol.Store = driver.PostgresStore(chosen.database_url, ordered)
+        return shared
     return sqlite.SqliteStore(database_file(chosen), ordered)
 
 
