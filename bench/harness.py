@@ -6,6 +6,7 @@ is taken between neighbours of the same round, and the table shows the middle an
 
 import importlib.util
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -14,6 +15,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import msgspec
+
+from tools.servers import launch
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST_SECONDS = 600
@@ -107,12 +110,11 @@ def contest(module: str, job: msgspec.Struct) -> Rates:
 
 
 def start_contest(module: str, job: msgspec.Struct) -> "subprocess.Popen[str]":
-    command = [
-        sys.executable,
-        "-m",
-        f"bench.contestants.{module}",
-        msgspec.json.encode(job).decode(),
-    ]
+    program = [sys.executable, "-m", f"bench.contestants.{module}"]
+    # A benchmark that is cut off must not leave its contestants running.
+    wish = [os.getpid(), int(signal.SIGKILL), launch.KEEP_ID, launch.KEEP_ID]
+    command = [sys.executable, "-I", "-S", launch.__file__, *map(str, wish)]
+    command += [*program, msgspec.json.encode(job).decode()]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
