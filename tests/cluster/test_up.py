@@ -45,8 +45,10 @@ def test_status_names_every_missing_part(empty: dict[str, str]) -> None:
         told, talk = running.communicate(timeout=30)
 
     names = [line.split()[0] for line in told.splitlines() if line.endswith("missing")]
+    renderers = [name for name in names if name.startswith("helm-render-")]
     assert running.returncode == 1
-    assert names == [
+    assert len(renderers) == 1
+    assert [name for name in names if name not in renderers] == [
         *("etcd", "kube-apiserver", "kube-controller-manager", "kube-scheduler", "kwok"),
         *("kubectl", "stages", "crds/istio", "crds/gateway", "crds/argocd"),
     ]
