@@ -78,5 +78,7 @@ async def make(admin: client.Client, test: str, *, wait_for_account: bool) -> Sp
     space = Space(admin, made["metadata"]["name"])
     if wait_for_account:
         # A pod that comes before its service account is refused.
-        await admin.wait_for(space.path("serviceaccounts", "default"), lambda _: True)
+        account = space.path("serviceaccounts", "default")
+        # The controllers take their time after a test that killed the API server.
+        await admin.wait_for(account, lambda _: True, seconds=120)
     return space
