@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Tests share 2 cores; more workers than that only wait for each other.
 JOBS ?= 2
 
-.PHONY: help demo test test-cluster cluster check bench format docs manifests lock clean setup-runtime setup-test setup-bench
+.PHONY: help demo test test-again test-cluster cluster check bench format docs manifests lock clean setup-runtime setup-test setup-bench
 
 help: ## What can be made here
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -14,6 +14,9 @@ demo: setup-runtime ## Run the main job on embedded defaults; Ctrl-C ends it
 
 test: setup-test ## All tests, on SQLite and a real PostgreSQL
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
+
+test-again: setup-test ## Only what failed last time, one after the other
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures=none
 
 cluster: setup-test ## Build a real Kubernetes for tests, once (needs Go)
 	$(BIN)/python -m tools.cluster build

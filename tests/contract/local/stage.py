@@ -49,8 +49,14 @@ async def staged(folder: Path, port: int, metrics_port: int | None = None) -> As
         yield Stage(supervisor, proxy)
 
 
+_given: set[int] = set()
+
+
 def free_port() -> int:
-    return ports.free(())
+    """A port of one's own: nobody holds it now, and no test was given it before."""
+    port = ports.free(_given)
+    _given.add(port)
+    return port
 
 
 def four_deviations(count: int, percent: int) -> float:
