@@ -212,7 +212,7 @@ def test_tables_that_are_gone_are_unavailable_with_a_hint(postgres_url: str) -> 
 
 def test_a_listener_hears_what_is_left_without_an_owner_only(postgres_home: Home) -> None:
     session = postgres_home.store().open()
-    listener = postgres_home.store().listen(postgres.WORK_CHANNEL)
+    listener = postgres_home.store().listen(protocol.WORK_CHANNEL)
     assert listener is not None
     try:
         write(session, streams=[stream(1)], effects=[effect(1, owner=FENCE)])

@@ -30,7 +30,6 @@ from fairlead.engine import machine as machines
 from fairlead.engine.store import protocol
 
 T = TypeVar("T")
-WORK_CHANNEL = "fairlead_work"
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,7 +200,7 @@ class Engine:
         store = self._parts.store
         self._outbox.store_id = await self._runner.errand(_store_id)
         await self._keeper.start()
-        ear = notices.Ear(store, WORK_CHANNEL, self._outbox.nudge)
+        ear = notices.Ear(store, protocol.WORK_CHANNEL, self._outbox.nudge)
         ear.start()
         keeping = asyncio.create_task(self._keeper.run())
         loops = [self._outbox.run, self._timers.run, self.projector.run]

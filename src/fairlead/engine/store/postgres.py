@@ -28,7 +28,6 @@ _LOST = (
     psycopg.errors.DeadlockDetected,
     psycopg.errors.SerializationFailure,
 )
-WORK_CHANNEL = "fairlead_work"
 # A batch names every row by its key. So its statements are planned once a session, and never
 # as a scan or a hash of a table: a plan made while it was small would stay when it is large,
 # and dead rows of the outbox make even a small one slow to scan. Measured in two
@@ -249,7 +248,7 @@ class PostgresTransaction:
         if writes.postponed:
             self._put("postpone_effects", _encode(writes.postponed))
         if any(effect.owner is None for effect in writes.effects):
-            self._ask("notify", channel=WORK_CHANNEL)
+            self._ask("notify", channel=protocol.WORK_CHANNEL)
 
     def _write_timers(self, writes: protocol.Writes) -> None:
         # Fired before set: a machine that sets the timer that woke it must keep the new one.

@@ -15,6 +15,9 @@ import msgspec
 
 from fairlead.engine import clock, messages
 
+WORK_CHANNEL = "fairlead_work"
+"""Where a commit tells other processes that it left effects for them."""
+
 
 class Lost(Exception):
     """Another writer was quicker; nothing was written, decide again."""
