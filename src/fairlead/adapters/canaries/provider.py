@@ -1,0 +1,126 @@
+"""What shares requests out between two Services: one provider for each way of routing.
+
+A provider is pure. It says which objects carry a route, reads what they show, and says what is
+to be written; `platform` looks them up in caches and performs the writes, in the order given.
+"""
+
+import datetime as dt
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, Protocol
+
+from fairlead.domain.rollouts.sight import Shown
+from fairlead.domain.traffic.routes import Route
+from fairlead.intents.kubernetes import Api
+
+Object = dict[str, Any]
+
+ORDER = "fairlead.dev/order"
+"""Annotation: the order of the write that made an object what it is; it survives a restart."""
+
+
+class Ref(NamedTuple):
+    """An object by name, in the namespace of the rollout."""
+
+    api: Api
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """A Service of one slot, as routes name it."""
+
+    service: str
+    port: int
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One rollout's place among routes."""
+
+    namespace: str
+    name: str
+    primary: Backend
+    canary: Backend
+    wish: Mapping[str, Any] = field(default_factory=dict)
+    """What the object's spec says to this provider, checked and with defaults filled in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """A write of an object that the rollout owns; only what is named here is ours."""
+
+    object: Object
+
+
+@dataclass(frozen=True, slots=True)
+class Amend:
+    """A write in place to an object of somebody else, as a JSON patch.
+
+    It is refused by the server where the object is no longer at `resource_version`; then the
+    provider is asked again.
+    """
+
+    ref: Ref
+    operations: tuple[Object, ...]
+    resource_version: str
+
+
+@dataclass(frozen=True, slots=True)
+class Remove:
+    """A deletion of an object that the rollout owns; one that is gone is a success."""
+
+    ref: Ref
+
+
+Write = Apply | Amend | Remove
+Found = Mapping[Ref, Object]
+"""What the caches hold of `refs`; absent where there is no such object."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A route as it is to be, with the order of the wish."""
+
+    order: int
+    route: Route
+    at: dt.datetime
+    """When it was asked for."""
+
+
+class Provider(Protocol):
+    """One way of routing: Istio, Gateway API, or the ratio of replicas."""
+
+    name: str
+    apis: Sequence[Api]
+    """Kinds that are read and written, for watches and rights."""
+
+    def refs(self, site: Site) -> tuple[Ref, ...]:
+        """The objects that carry this route, owned or adopted."""
+        ...
+
+    def problems(self, site: Site, found: Found) -> tuple[tuple[str, str], ...]:
+        """Why the route cannot be kept here: pairs of a field path and a reason; empty if it can.
+
+        Read with the object; `InvalidSpec` and no child is written while there is one.
+        """
+        ...
+
+    def writes(self, site: Site, wanted: Wanted, found: Found) -> tuple[Write, ...]:
+        """What is to be written so that the route is as wanted; nothing where it is already.
+
+        Empty as well where an object shows a higher order than the wish.
+        """
+        ...
+
+    def shown(self, site: Site, found: Found, now: dt.datetime) -> tuple[Shown | None, float]:
+        """What the proxies do by the best knowledge, and in how many seconds to look again.
+
+        A write that its controller has not taken in, or that is younger than the provider's
+        stated delay, is not yet shown: the route before it is. 0 means: nothing is awaited.
+        """
+        ...
+
+    def give_back(self, site: Site, found: Found) -> tuple[Write, ...]:
+        """The rollout is going: an adopted object gets all traffic on the primary, as before."""
+        ...
