@@ -369,6 +369,17 @@ def adopt(status: Object) -> Adopt | None:
     return Adopt(read.round, read.voyages, read.generation)
 
 
+def review(new: Object, old: Object | None) -> list[tuple[str, str]]:
+    """What a schema cannot say: a list of cargoes, and a look at what was before."""
+    spec, before = new["spec"], (old or {}).get("spec") or {}
+    problems = []
+    if spec.get("cargo") == "contraband":
+        problems.append(("spec.cargo", "not carried: contraband"))
+    if before.get("hold") and spec.get("ships", 3) < before.get("ships", 3):
+        problems.append(("spec.ships", f"a held flotilla keeps its ships: {before['ships']}"))
+    return problems
+
+
 KIND = Kind(
     FLOTILLAS,
     FLOTILLA,
@@ -383,6 +394,7 @@ KIND = Kind(
     adopt=adopt,
     children=(CONFIG_MAPS,),
     finalizer=FINALIZER,
+    review=review,
 )
 
 

@@ -4,9 +4,11 @@ import pytest
 
 from fairlead.domain.intents import ApplyChildren, Confirm, Refuse, ReleaseObject, Subject
 from fairlead.engine.testing import given
+from fairlead.intents.kubernetes import Kind
 from tests.operator.flotilla import (
     FINALIZER,
     FLOTILLA,
+    KIND,
     Adopt,
     Adopted,
     Delete,
@@ -17,6 +19,7 @@ from tests.operator.flotilla import (
     Refused,
     Retry,
     Sunk,
+    flotilla,
     wanted,
 )
 
@@ -114,3 +117,19 @@ def test_a_refusal_is_told_and_tried_again_later_each_time() -> None:
 
 def test_a_held_object_is_released_at_its_end() -> None:
     given(FLOTILLA, *READY).when(Delete(NORTH, held=True)).asks(ReleaseObject(NORTH, FINALIZER))
+
+
+def test_a_review_names_each_field_and_why() -> None:
+    held = flotilla("bay", "north", hold=True, ships=3)
+
+    assert KIND.review(held, None) == []
+    assert KIND.review(flotilla("bay", "north", cargo="contraband", hold=True, ships=1), held) == [
+        ("spec.cargo", "not carried: contraband"),
+        ("spec.ships", "a held flotilla keeps its ships: 3"),
+    ]
+
+
+def test_a_kind_without_a_review_lets_everything_pass() -> None:
+    careless = Kind(KIND.api, FLOTILLA, KIND.shown, observe=KIND.observe, delete=KIND.delete)
+
+    assert careless.review(flotilla("bay", "north"), None) == ()

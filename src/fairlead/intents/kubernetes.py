@@ -92,6 +92,13 @@ class Kind:
     children: tuple[Api, ...] = ()
     finalizer: str = ""
 
+    review: Callable[[Object, Object | None], Sequence[tuple[str, str]]] = lambda _new, _old: ()
+    """What a write would get wrong: pairs of a field's path and the reason, none to let it pass.
+
+    Given the object as it would be, and as it was (None for a new one). The admission webhook
+    asks before the object is stored, so it is pure and quick.
+    """
+
     def stream(self, obj: Object) -> messages.StreamName:
         """The stream of this very object: one made again under its name gets another."""
         meta = obj["metadata"]
