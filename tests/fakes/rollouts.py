@@ -74,6 +74,9 @@ class Ground:
     async def is_open(self, check: Check, about: messages.Measure) -> tuple[bool, str]:
         raise AssertionError(check)
 
+    async def read(self, check: Check, about: messages.Measure) -> conditions.Answer:
+        raise AssertionError(check)
+
     async def notify(self, news: messages.Notify) -> None: ...
 
     async def publish(self, status: messages.PublishStatus) -> None: ...

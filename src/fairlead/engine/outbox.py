@@ -10,10 +10,10 @@ import asyncio
 import contextlib
 import functools
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import structlog
@@ -52,6 +52,14 @@ class Handler:
 
 
 Handlers = Mapping[type, Handler]
+_Part = TypeVar("_Part")
+
+
+async def together(parts: Iterable[Coroutine[Any, Any, _Part]]) -> list[_Part]:
+    """The answers of an effect's parts, performed at the same time; one that fails ends all."""
+    async with asyncio.TaskGroup() as group:
+        tasks = [group.create_task(part) for part in parts]
+    return [task.result() for task in tasks]
 
 
 @dataclass(frozen=True, slots=True)

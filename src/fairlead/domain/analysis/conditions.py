@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from fairlead import errors
-from fairlead.domain.analysis import evaluation, expression, verdict
+from fairlead.domain.analysis import evaluation, expression, shape, verdict
 
 
 class Phase(enum.Enum):
@@ -54,6 +54,18 @@ class Bounds:
 Criteria = Conditions | Bounds
 
 
+def one_number(criteria: Criteria) -> bool:
+    """Whether these are held against a single number, so that several make no sense."""
+    match criteria:
+        case Bounds():
+            return False
+        case Conditions():
+            given = (criteria.success, criteria.failure)
+            return not any(one and shape.wants_list(one.tree) for one in given)
+        case unreachable:
+            assert_never(unreachable)
+
+
 @dataclass(frozen=True, slots=True)
 class Answered:
     """The question has a value: a number, a list of numbers, or what a web page said."""
@@ -64,6 +76,8 @@ class Answered:
 @dataclass(frozen=True, slots=True)
 class Silent:
     """The question was understood, and there is no data."""
+
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +113,8 @@ def measure(
     match answer:
         case Unanswered(reason):
             return Measurement(Phase.ERROR, f"the metric could not be read: {reason}")
-        case Silent():
-            return _silent([], criteria, no_data)
+        case Silent(reason):
+            return _silent([], criteria, no_data, reason)
         case Answered(value):
             if _is_silent(value):
                 return _silent(value, criteria, no_data)
@@ -115,7 +129,9 @@ def _is_silent(value: Any) -> bool:
     return all(one is None or (isinstance(one, float) and math.isnan(one)) for one in listed)
 
 
-def _silent(value: Any, criteria: Criteria, no_data: verdict.NoData | None) -> Measurement | None:
+def _silent(
+    value: Any, criteria: Criteria, no_data: verdict.NoData | None, reason: str = ""
+) -> Measurement | None:
     match no_data:
         case None:
             return _judged(value, criteria)
@@ -127,7 +143,8 @@ def _silent(value: Any, criteria: Criteria, no_data: verdict.NoData | None) -> M
             phase = Phase.FAILED
         case verdict.NoData.INCONCLUSIVE:
             phase = Phase.INCONCLUSIVE
-    return Measurement(phase, f"no data; the policy is {no_data.value}")
+    told = f"no data: {reason}" if reason else "no data"
+    return Measurement(phase, f"{told}; the policy is {no_data.value}")
 
 
 def _judged(value: Any, criteria: Criteria) -> Measurement:

@@ -65,6 +65,11 @@ def read(content: object) -> judge.Case:
     )
 
 
+def check(config: object) -> None:
+    """Rejected where no case could ever be read with this configuration."""
+    read({"config": config, "control": {}, "experiment": {}})
+
+
 def told(judgement: verdict.Judgement) -> dict[str, Any]:
     """The judgement as the fields that `fairlead judge -o json` prints."""
     return {

@@ -15,6 +15,9 @@ from fairlead.engine import outbox
 MOST_TOLD = 500
 """Letters of a reason; an answer may be a page."""
 
+LEAST_SAMPLES = 5
+"""Moments that the judge waits for: of fewer, chance says more than the version does."""
+
 PHASES = {
     verdict.Verdict.PASS: Phase.SUCCESSFUL,
     verdict.Verdict.MARGINAL: Phase.INCONCLUSIVE,
@@ -86,7 +89,8 @@ class _Looks:
         return messages.Observed(await sight(self.world, effect.name))
 
     async def measure(self, effect: messages.Measure, _: outbox.Context) -> messages.Judged:
-        findings = [await self._find(check, effect) for check in effect.checks]
+        # At once: one slow answer after the other would be later than the round is awaited.
+        findings = await outbox.together(self._find(check, effect) for check in effect.checks)
         return messages.Judged(effect.ticket, tuple(findings))
 
     async def _find(self, check: Check, about: messages.Measure) -> messages.Finding:
@@ -96,14 +100,22 @@ class _Looks:
                     return await self._gate(check, about)
                 case Source.JUDGE:
                     return await self._judge(check, about)
+                case Source.WEB:
+                    answer = await self.world.gates.read(check, about)
                 case Source.QUERY:
                     answer = await self.world.metrics.ask(check, about)
         except errors.FairleadError as error:
             # What cannot be asked is an answer too: it is counted, and its limit ends it.
             answer = conditions.Unanswered(f"{error.message}; {error.hint}")
+        return self._measured(check, answer)
+
+    @staticmethod
+    def _measured(check: Check, answer: conditions.Answer) -> messages.Finding:
         found = conditions.measure(answer, check.criteria(), check.no_data)
         if found is None:
-            return messages.Finding(check.name, None, "no data yet")
+            why = answer.reason if isinstance(answer, conditions.Silent) else ""
+            told = f"no data yet: {why}" if why else "no data yet"
+            return messages.Finding(check.name, None, told[:MOST_TOLD])
         return messages.Finding(check.name, found.phase, found.reason[:MOST_TOLD])
 
     async def _gate(self, check: Check, about: messages.Measure) -> messages.Finding:
@@ -113,6 +125,12 @@ class _Looks:
 
     async def _judge(self, check: Check, about: messages.Measure) -> messages.Finding:
         samples = await self.world.metrics.compare(check, about)
+        moments = _longest(samples)
+        if moments < LEAST_SAMPLES:
+            told = f"no data yet: {moments} of {LEAST_SAMPLES} samples"
+            return messages.Finding(check.name, None, told)
+        if _one_sided(samples) and not _has_policy(check):
+            return self._measured(check, conditions.Silent("a side has no number"))
         case = document.read(
             {
                 "config": check.judge,
@@ -122,6 +140,25 @@ class _Looks:
         )
         judged = judge.judge(case)
         return messages.Finding(check.name, PHASES[judged.verdict], judged.reason[:MOST_TOLD])
+
+
+def _longest(samples: ports.Samples) -> int:
+    sides = (*samples.control.values(), *samples.experiment.values())
+    return max((len(side) for side in sides), default=0)
+
+
+def _one_sided(samples: ports.Samples) -> bool:
+    """Whether a side has no number at all: there is nothing to compare."""
+    return any(
+        all(value is None for series in side.values() for value in series)
+        for side in (samples.control, samples.experiment)
+    )
+
+
+def _has_policy(check: Check) -> bool:
+    """Whether a metric says itself what no data means."""
+    case = document.read({"config": check.judge, "control": {}, "experiment": {}})
+    return any(rule.no_data is not None for rule in case.rules)
 
 
 @dataclass(frozen=True, slots=True)

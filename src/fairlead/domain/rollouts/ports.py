@@ -5,6 +5,8 @@ is lower than the highest that was performed for the same rollout and part (prim
 status) must change nothing, and one performed before may be performed again without effect.
 """
 
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from fairlead.domain.analysis.conditions import Answer
@@ -56,8 +58,24 @@ class Router(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Names:
+    """Under which names the metrics know one slot of a rollout."""
+
+    provider: str
+    """Whose built-in metrics count its requests: a key of `prometheus.BUILT_IN`; "" for none."""
+
+    arguments: Mapping[str, str]
+    """What queries may ask for: namespace, target, service and port on Kubernetes, cluster on
+    the local platform. `rollout`, `revision`, `share` and `interval` are added by the metrics."""
+
+
+Naming = Callable[[messages.Measure, messages.Slot], Names]
+"""A platform's answer, at once and from memory; NotFound for a rollout that it does not run."""
+
+
 class Samples(Protocol):
-    """The numbers of both sides for the judge."""
+    """The numbers of both sides for the judge, one for each moment; None where one is missing."""
 
     control: dict[str, list[float | None]]
     experiment: dict[str, list[float | None]]
@@ -76,10 +94,14 @@ class Metrics(Protocol):
 
 
 class Gates(Protocol):
-    """What opens or stays closed: web-hooks, and people behind them."""
+    """What is asked over the web: gates with people behind them, numbers, and who hears news."""
 
     async def is_open(self, check: Check, about: messages.Measure) -> tuple[bool, str]:
         """Whether one may pass, and what was said."""
+        ...
+
+    async def read(self, check: Check, about: messages.Measure) -> Answer:
+        """What stands where the check's address points: a value, silence, or why not."""
         ...
 
     async def notify(self, news: messages.Notify) -> None: ...

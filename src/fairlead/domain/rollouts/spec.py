@@ -7,12 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fairlead import errors
-from fairlead.domain.analysis import conditions
+from fairlead.domain.analysis import conditions, document
 from fairlead.domain.analysis.limits import Limits
 from fairlead.domain.analysis.verdict import NoData
 from fairlead.domain.rollouts.strategy import Strategy
 from fairlead.domain.rollouts.windows import Window
 
+LEAST_WINDOW = dt.timedelta(seconds=1)
+USUAL_WINDOW = dt.timedelta(minutes=1)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,99}")
 
 
@@ -22,6 +24,7 @@ class Source(enum.Enum):
     QUERY = "query"
     JUDGE = "judge"
     GATE = "gate"
+    WEB = "web"
 
 
 class When(enum.Enum):
@@ -39,7 +42,7 @@ class Check:
 
     name: str
     query: str = ""
-    """The metric's query, the judge's metric name or the gate's address, as the source reads it."""
+    """The metric's query, or the address of the gate or the number, as the source reads it."""
 
     source: Source = Source.QUERY
     when: When = When.STEP
@@ -51,7 +54,14 @@ class Check:
     limits: Limits = Limits()
     dry_run: bool = False
     judge: dict[str, Any] = field(default_factory=dict)
-    """The judge's configuration, as `fairlead judge` reads it."""
+    """The judge's configuration, as `fairlead judge` reads it, with a query for each metric."""
+
+    window: dt.timedelta | None = None
+    """The time over which a number is taken, and the judge's step; None: the interval of the
+    limits, else a minute."""
+
+    server: str = ""
+    """Which of the operator's metrics servers is asked; empty for the usual one."""
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -61,7 +71,18 @@ class Check:
             raise errors.Rejected(
                 f"both bounds and conditions on a check: {self.name}", hint="use one of them"
             )
+        if self.window is not None and self.window < LEAST_WINDOW:
+            raise errors.Rejected(
+                f"window of a check below {LEAST_WINDOW}: {self.window}", hint="use 30s or 1m"
+            )
         self.criteria()
+        if self.source is Source.JUDGE:
+            document.check(self.judge)
+
+    @property
+    def span(self) -> dt.timedelta:
+        """The time over which a number is taken."""
+        return self.window or self.limits.interval or USUAL_WINDOW
 
     def criteria(self) -> conditions.Criteria:
         """What the answer is held against; Rejected where a condition cannot be read."""

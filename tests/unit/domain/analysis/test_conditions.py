@@ -114,3 +114,36 @@ def test_a_long_result_is_told_short() -> None:
     told = conditions.shown([1234567.0] * 1000)
 
     assert len(told) <= 81
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("result < 1", True),
+        ("isNaN(result) or abs(result) > 3", True),
+        ("default(result, 0) < 1", True),
+        ("result[0] < 1", False),
+        ("1 > 2 ? true : result[-1] == 0", False),
+        ("all(result, {# < 0.5})", False),
+        ("len(result) == 0 || sum(result) > 1", False),
+        ("!(3 in result)", False),
+        ("result.rate < 1", False),
+    ],
+)
+def test_a_condition_shows_whether_it_is_about_one_number(source: str, expected: bool) -> None:  # noqa: FBT001 - a column of the table
+    read = conditions.read(source)
+
+    assert conditions.one_number(Conditions(success=read)) is expected
+    assert conditions.one_number(Conditions(failure=read)) is expected
+
+
+def test_bounds_hold_for_every_number() -> None:
+    assert not conditions.one_number(Bounds(0, 1))
+
+
+def test_no_data_says_what_was_missing() -> None:
+    then = conditions.measure(Silent("no series fits"), NOTHING, verdict.NoData.FAIL)
+
+    assert then == conditions.Measurement(
+        Phase.FAILED, "no data: no series fits; the policy is fail"
+    )

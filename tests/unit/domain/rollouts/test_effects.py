@@ -1,5 +1,6 @@
 """Handlers made of ports: what each effect asks, and what its answer says."""
 
+import asyncio
 import dataclasses
 from typing import Any
 
@@ -68,6 +69,9 @@ class Ports:
 
     async def is_open(self, check: Check, about: messages.Measure) -> tuple[bool, str]:
         return self.opens
+
+    async def read(self, check: Check, about: messages.Measure) -> conditions.Answer:
+        return await self.ask(check, about)
 
     async def notify(self, news: messages.Notify) -> None:
         self.asked.append(news)
@@ -197,13 +201,79 @@ async def test_the_judge_compares_both_sides_and_tells_its_score(ports: Ports) -
     assert "latency is High" in finding.reason
 
 
-async def test_a_judge_that_cannot_be_understood_is_an_error_with_its_path(ports: Ports) -> None:
-    check = Check("all", source=Source.JUDGE, judge={"metrics": [{"nam": "x"}]})
+def test_a_judge_that_cannot_be_understood_is_refused_with_its_path() -> None:
+    with pytest.raises(errors.Rejected, match=r"unknown field nam at: config\.metrics\[0\]"):
+        Check("all", source=Source.JUDGE, judge={"metrics": [{"nam": "x"}]})
+
+
+async def test_the_judge_waits_for_enough_moments_whatever_the_policy(ports: Ports) -> None:
+    ports.both = Both({"latency": [1.0] * 4}, {"latency": [None] * 4})
+    check = Check("all", source=Source.JUDGE, judge=JUDGED, no_data=NoData.FAIL)
 
     finding = await found(ports, check)
 
-    assert finding.phase is Phase.ERROR
-    assert "nam" in finding.reason
+    assert (finding.phase, finding.reason) == (None, "no data yet: 4 of 5 samples")
+
+
+@pytest.mark.parametrize(
+    ("policy", "phase"),
+    [
+        (NoData.WAIT, None),
+        (NoData.PASS, Phase.SUCCESSFUL),
+        (NoData.FAIL, Phase.FAILED),
+        (NoData.INCONCLUSIVE, Phase.INCONCLUSIVE),
+    ],
+)
+@pytest.mark.parametrize("empty", ["control", "experiment"])
+async def test_a_side_without_a_number_follows_the_policy_of_the_check(
+    ports: Ports, empty: str, policy: NoData, phase: Phase | None
+) -> None:
+    setattr(ports.both, empty, {"latency": [None] * 15})
+
+    finding = await found(ports, Check("all", source=Source.JUDGE, judge=JUDGED, no_data=policy))
+
+    assert finding.phase is phase
+    assert "no data" in finding.reason
+
+
+async def test_a_policy_of_the_metric_goes_before_that_of_the_check(ports: Ports) -> None:
+    canary = {"noData": "pass"}
+    metric = {"name": "latency", "analysisConfigurations": {"canary": canary}}
+    ports.both.experiment = {"latency": [None] * 15}
+    check = Check("all", source=Source.JUDGE, judge={**JUDGED, "metrics": [metric]})
+
+    assert (await found(ports, check)).phase is Phase.SUCCESSFUL
+
+
+@pytest.mark.parametrize(
+    ("answer", "phase"),
+    [
+        (conditions.Answered(0.5), Phase.SUCCESSFUL),
+        (conditions.Answered(3), Phase.FAILED),
+        (conditions.Silent(), None),
+        (errors.Unavailable("the page is down", hint="wait"), Phase.ERROR),
+    ],
+)
+async def test_a_number_from_the_web_is_held_against_its_bounds(
+    ports: Ports, answer: conditions.Answer | errors.FairleadError, phase: Phase | None
+) -> None:
+    ports.answer = answer
+
+    assert (await found(ports, Check("orders", source=Source.WEB, high=1.0))).phase is phase
+
+
+async def test_checks_of_a_round_are_asked_at_the_same_time(ports: Ports) -> None:
+    meeting = asyncio.Barrier(3)
+
+    class Slow(Ports):
+        async def ask(self, check: Check, about: messages.Measure) -> conditions.Answer:
+            await meeting.wait()
+            return conditions.Answered(0.5)
+
+    async with asyncio.timeout(5):
+        judged = await perform(Slow(), measure(*(Check(name) for name in ("a", "b", "c"))))
+
+    assert [finding.check for finding in judged.findings] == ["a", "b", "c"]
 
 
 async def test_a_long_answer_is_told_shortly(ports: Ports) -> None:
