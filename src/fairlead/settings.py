@@ -82,6 +82,13 @@ class OperatorSettings:
     operator_listen: str = _setting(
         "127.0.0.1:8601", "Address and port of the operator's /healthz, /readyz and /metrics."
     )
+    operator_webhooks_listen: str = _setting(
+        "", "Address and port where the API server has objects reviewed; empty reviews none."
+    )
+    operator_webhooks_name: str = _setting(
+        "fairlead-operator",
+        "Name of the webhook configuration; its Secret has `-webhook` after it.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ import pytest
 from fairlead.adapters.kubernetes import credentials, manifests, rights
 from fairlead.adapters.kubernetes.client import Client
 from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.leader import LEASES
+from fairlead.adapters.kubernetes.leader import LEASES, Candidacy, Election, Term
 from fairlead.adapters.kubernetes.objects import Key, Object, Resource, Selection
 from fairlead.adapters.kubernetes.workload import Options
 from fairlead.errors import NotFound, Unauthorised
@@ -36,13 +36,24 @@ class Kubectl:
         self._base = [str(cluster.parts.program("kubectl")), f"--kubeconfig={cluster.kubeconfig}"]
 
     async def run(self, found: list[Object], *arguments: str) -> str:
-        asked = [*self._base, *arguments, "-f", "-"]
-        text = manifests.text(found)
-        done = await asyncio.to_thread(
-            lambda: subprocess.run(asked, input=text, capture_output=True, text=True, check=False)
-        )
+        done = await self._run(found, arguments)
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
+
+    async def refused(self, found: list[Object], *arguments: str) -> str:
+        """What it says to a person who is refused."""
+        done = await self._run(found, arguments)
+        assert done.returncode == 1, done.stdout
+        return done.stderr.strip()
+
+    async def _run(
+        self, found: list[Object], arguments: tuple[str, ...]
+    ) -> "subprocess.CompletedProcess[str]":
+        asked = [*self._base, *arguments, "-f", "-"]
+        text = manifests.text(found)
+        return await asyncio.to_thread(
+            lambda: subprocess.run(asked, input=text, capture_output=True, text=True, check=False)
+        )
 
 
 @pytest.fixture
@@ -68,7 +79,7 @@ async def connection(cluster: control_plane.ControlPlane, space: Space, name: st
 @pytest.fixture
 async def installed(kubectl: Kubectl, options: Options) -> Options:
     """An operator for the boats of its own namespace, by its manifests; the kind is there."""
-    narrow = replace(options, watched=options.namespace)
+    narrow = replace(options, watched=options.namespace, webhooks=False)
     found = without_definitions(manifests.documents([BOAT], narrow))
     await kubectl.run(found, "apply", "--server-side")
     return narrow
@@ -160,3 +171,26 @@ async def test_the_rights_end_where_the_work_does(
             await operator.get(LEASES, Key(space.name, installed.lease))
 
     assert refused == 5
+
+
+async def test_each_shard_may_hold_its_own_lease(
+    cluster: control_plane.ControlPlane, space: Space, options: Options, kubectl: Kubectl
+) -> None:
+    sharded = replace(options, watched=options.namespace, webhooks=False, shards=2)
+    await kubectl.run(
+        without_definitions(manifests.documents([BOAT], sharded)), "apply", "--server-side"
+    )
+
+    async with Client(await connection(cluster, space, options.name)) as operator:
+        for shard in sharded.parts:
+            key = Key(space.name, shard.lease(options.lease))
+            candidacy = Candidacy(key, "me", duration=4.0, renew_deadline=2.0, retry=0.2)
+            await asyncio.wait_for(Election(operator, candidacy).run(_nothing), 30)
+            lease = await operator.get(LEASES, key)
+            assert lease["spec"]["leaseTransitions"] == 0
+        with pytest.raises(Unauthorised):
+            await operator.get(LEASES, Key(space.name, options.lease))
+
+
+async def _nothing(term: Term) -> None:
+    term.check()

@@ -50,18 +50,22 @@ def unmarked(value: Any) -> Any:
         ({"watchNamespace": "shop"}, {"watched": "shop"}),
         ({"replicas": 3, "name": "lead"}, {"replicas": 3, "name": "lead"}),
         ({"database": {"secret": "store"}}, {"database": ("store", "url")}),
-        ({"webhooks": {"enabled": True}}, {"webhooks": True}),
+        ({"webhooks": {"enabled": False}}, {"webhooks": False}),
         (
-            {"webhooks": {"enabled": True, "failurePolicy": "Fail"}, "watchNamespace": "shop"},
-            {"webhooks": True, "failure_policy": "Fail", "watched": "shop"},
+            {"webhooks": {"failurePolicy": "Fail"}, "watchNamespace": "shop"},
+            {"failure_policy": "Fail", "watched": "shop"},
         ),
+        ({"shards": 3}, {"shards": 3}),
         ({"networkPolicy": {"egressPorts": [9090]}}, {"egress": (9090,)}),
         (
             {"image": {"repository": "registry.test/fairlead", "tag": "9"}},
             {"image": "registry.test/fairlead:9"},
         ),
     ],
-    ids=["default", "narrow", "named", "database", "webhooks", "strict", "egress", "image"],
+    ids=[
+        *("default", "narrow", "named", "database", "unreviewed", "strict", "shards"),
+        *("egress", "image"),
+    ],
 )
 def test_chart_and_plain_manifests_are_the_same(
     chart: Path, values: dict[str, Any], options: dict[str, Any]
@@ -93,12 +97,13 @@ def test_what_only_the_chart_offers(chart: Path) -> None:
     "values",
     [
         {"replicas": 0},
+        {"shards": 0},
         {"replica": 2},
         {"webhooks": {"failurePolicy": "ignore"}},
         {"image": {"digest": "latest"}},
         {"settings": {"PATH": "/"}},
     ],
-    ids=["none", "misspelt", "policy", "digest", "foreign-setting"],
+    ids=["none", "no-shard", "misspelt", "policy", "digest", "foreign-setting"],
 )
 def test_values_that_make_no_sense_are_refused(chart: Path, values: dict[str, Any]) -> None:
     with pytest.raises(charts.Refused, match="values don't meet the specifications"):

@@ -7,6 +7,7 @@ import random
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from pathlib import Path
+from typing import Any
 
 from fairlead import bootstrap
 from fairlead import settings as settings_
@@ -17,7 +18,6 @@ from fairlead.adapters.kubernetes.limits import Limits
 from fairlead.adapters.kubernetes.objects import Key, Object
 from fairlead.adapters.kubernetes.operator import Operator, Orders, Working
 from fairlead.adapters.kubernetes.queue import Pace
-from fairlead.adapters.kubernetes.shards import Shard
 from fairlead.adapters.kubernetes.transport import Answered, Tempo
 from tests.operator.flotilla import KIND, Plan, carried, wanted
 
@@ -102,9 +102,12 @@ async def working(
     namespace: str,
     kept: Path | Working,
     candidacy: Candidacy | None = None,
-    shard: Shard | None = None,
+    **more: Any,
 ) -> AsyncIterator[Fleet]:
-    """An operator at work on one namespace, with its store in a folder or as it is given."""
+    """An operator at work on one namespace, with its store in a folder or as it is given.
+
+    `more` is what its orders say besides: a shard, a desk.
+    """
     requests: Counter[str] = Counter()
 
     def count(answered: Answered) -> None:
@@ -114,10 +117,10 @@ async def working(
     # Waits between tries are a twentieth of the real ones: a test has less patience.
     clock = Clock(sleep=lambda seconds: asyncio.sleep(seconds / 20))
     tempo = Tempo(bounds, clock, chance=random.Random(0).random, count=count)
-    if candidacy is not None:
+    if candidacy is not None or "desk" in more:
         tempo = dataclasses.replace(tempo, clock=Clock())
     pace = Pace(workers=4, first_delay=0.02, longest_delay=0.2)
-    orders = Orders([KIND], namespace, shard or Shard(), candidacy, pace, tempo)
+    orders = Orders([KIND], namespace, candidacy=candidacy, pace=pace, tempo=tempo, **more)
     engine = engines(kept) if isinstance(kept, Path) else kept
     operator = Operator(connection, orders, engine)
     task = asyncio.create_task(operator.run())

@@ -28,7 +28,19 @@ IMAGE = f"fairlead:{__version__}"
 @click.option(
     "--database", default="", metavar="SECRET/KEY", help="Take the store's URL from this Secret."
 )
-@click.option("--webhooks", is_flag=True, help="Let the operator review objects on their way in.")
+@click.option(
+    "--shards",
+    type=click.IntRange(1),
+    default=1,
+    show_default=True,
+    help="Parts of all namespaces, each with its own Deployment and leader.",
+)
+@click.option(
+    "--webhooks/--no-webhooks",
+    default=True,
+    show_default=True,
+    help="Let the operator review objects on their way in.",
+)
 @click.option(
     "--failure-policy",
     type=click.Choice(["Ignore", "Fail"]),
@@ -46,7 +58,7 @@ def manifests(
 ) -> None:
     """Print the objects that install the operator: kinds, account, rights, pod, policies."""
     chosen = workload.Options(
-        **given,  # type: ignore[arg-type]  # click has made replicas a number
+        **given,  # type: ignore[arg-type]  # click has made numbers of two
         watched=watch,
         database=_secret(database),
         webhooks=webhooks,

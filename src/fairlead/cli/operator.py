@@ -41,6 +41,11 @@ from fairlead.cli import manifests, options
     metavar="ADDRESS:PORT",
     help="Where /healthz, /readyz and /metrics answer; 127.0.0.1:8601 if unset.",
 )
+@click.option(
+    "--webhooks-listen",
+    metavar="ADDRESS:PORT",
+    help="Review objects for the API server there, such as 0.0.0.0:8443; nowhere if unset.",
+)
 def operator(*, kubeconfig: Path | None, context: str, leader_elect: bool, **given: Any) -> None:
     """Run the operator for objects of a Kubernetes cluster.
 

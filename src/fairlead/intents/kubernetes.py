@@ -96,7 +96,8 @@ class Kind:
     """What a write would get wrong: pairs of a field's path and the reason, none to let it pass.
 
     Given the object as it would be, and as it was (None for a new one). The admission webhook
-    asks before the object is stored, so it is pure and quick.
+    asks before the object is stored, so it is pure and quick. What can be seen from the object
+    alone, `observe` refuses too: the webhook may be away.
     """
 
     def stream(self, obj: Object) -> messages.StreamName:

@@ -19,6 +19,15 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end -}}
 {{- end }}
 
+{{- /* One lease for each shard; a single operator's is called as it is. */ -}}
+{{- define "fairlead.leases" -}}
+{{- $name := .Values.name }}
+{{- $shards := int .Values.shards }}
+{{- range $index := until $shards }}
+- {{ if eq $shards 1 }}{{ $name }}{{ else }}{{ $name }}-{{ $index }}-of-{{ $shards }}{{ end }}
+{{- end }}
+{{- end }}
+
 {{- define "fairlead.subject" -}}
 - kind: ServiceAccount
   name: {{ .Values.name }}

@@ -64,6 +64,11 @@ class _User(msgspec.Struct):
     username: str = ""
 
 
+class _Kind(msgspec.Struct):
+    group: str = ""
+    kind: str = ""
+
+
 class _Request(msgspec.Struct, rename="camel"):
     uid: str
     operation: str
@@ -71,6 +76,7 @@ class _Request(msgspec.Struct, rename="camel"):
     namespace: str = ""
     object: Object | None = None
     old_object: Object | None = None
+    kind: _Kind = msgspec.field(default_factory=_Kind)
     user_info: _User = msgspec.field(default_factory=_User)
     dry_run: bool | None = None
 
@@ -104,7 +110,7 @@ def review(body: bytes, reviewer: Reviewer) -> bytes:
         user=request.user_info.username,
         is_dry_run=bool(request.dry_run),
     )
-    response = {"uid": request.uid, **_response(reviewer(question))}
+    response = {"uid": request.uid, **_response(reviewer(question), request)}
     answer = {"apiVersion": asked.api_version, "kind": "AdmissionReview", "response": response}
     return msgspec.json.encode(answer)
 
@@ -145,19 +151,20 @@ class Webhooks:
         return web.Response(body=answer, content_type="application/json")
 
 
-def _response(verdict: Verdict) -> Object:
+def _response(verdict: Verdict, request: _Request) -> Object:
     response: Object = {"allowed": not verdict.problems}
     if verdict.warnings:
         response["warnings"] = list(verdict.warnings)
     if verdict.problems:
-        response["status"] = _refusal(verdict.problems)
+        response["status"] = _refusal(verdict.problems, request)
     elif verdict.patch:
         response["patchType"] = "JSONPatch"
         response["patch"] = base64.b64encode(msgspec.json.encode(verdict.patch)).decode()
     return response
 
 
-def _refusal(problems: tuple[Problem, ...]) -> Object:
+def _refusal(problems: tuple[Problem, ...], request: _Request) -> Object:
+    """As the API server itself would say it: kubectl then names object, fields and reasons."""
     causes = [
         {"field": problem.path, "message": problem.message, "reason": "FieldValueInvalid"}
         for problem in problems
@@ -167,5 +174,10 @@ def _refusal(problems: tuple[Problem, ...]) -> Object:
         "code": int(HTTPStatus.UNPROCESSABLE_ENTITY),
         "reason": "Invalid",
         "message": "; ".join(f"{problem.path}: {problem.message}" for problem in problems),
-        "details": {"causes": causes},
+        "details": {
+            "group": request.kind.group,
+            "kind": request.kind.kind,
+            "name": request.name,
+            "causes": causes,
+        },
     }

@@ -1,9 +1,9 @@
 """The webhook's own certificates: made here, shared by a Secret, renewed before they end.
 
-Every replica does the same in the same order: read the Secret (or make it), tell the webhook
-configurations whom to trust, then serve with it. The bundle holds the authority before, too,
-so a replica that is a minute behind is still trusted. An authority signs once; its key is
-never kept.
+Every replica does the same in the same order: ask the webhook configurations by which names they
+call us, read the Secret (or make it), tell the configurations whom to trust, give the API servers
+time to hear of it, then serve with it. The bundle holds the authority before, too, so a replica
+that is a minute behind is still trusted. An authority signs once; its key is never kept.
 """
 
 import base64
@@ -12,6 +12,7 @@ import ipaddress
 import ssl
 from collections.abc import Sequence
 from datetime import datetime, timedelta
+from urllib import parse
 
 import structlog
 from cryptography import x509
@@ -32,6 +33,8 @@ SECRETS = Resource("", "v1", "secrets", "Secret")
 _LIFETIME = timedelta(days=90)
 # Clocks differ: a certificate is valid a little before it was made.
 _SKEW = timedelta(hours=1)
+# API servers hear of a new bundle by a watch; a certificate served before they do is refused.
+_SPREAD = timedelta(seconds=10)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -41,18 +44,29 @@ class Pair:
     authority: bytes
     certificate: Certificate
     ends: datetime
+    hosts: frozenset[str] = frozenset()
 
     def is_due(self, now: datetime) -> bool:
         """True in the last third of its life: time enough to fail for weeks."""
         return now >= self.ends - _LIFETIME / 3
 
+    def is_fresh(self, now: datetime) -> bool:
+        """True where it follows another one, and not every API server may know it yet."""
+        return self.follows and now < self.ends - _LIFETIME + _SPREAD
+
+    @property
+    def follows(self) -> bool:
+        return first(self.authority) != self.authority
+
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Station:
-    """Where the webhook is: its Secret, its host names, and the objects that point at it."""
+    """Where the webhook is: its Secret, and the objects that point at it."""
 
     secret: Key
-    hosts: tuple[str, ...]
+    hosts: tuple[str, ...] = ()
+    """Names and addresses beyond those by which the configurations call us."""
+
     configurations: tuple[tuple[Resource, str], ...] = ()
 
 
@@ -64,42 +78,67 @@ class Certificates:
         self._client = client
         self._station = station
         self._clock = clock or clocks.Clock()
-        self._served: Certificate | None = None
+        self._served: Pair | None = None
+        self.trouble = "no certificate yet"
+        """Why nothing can be served; empty where it can, or where nobody asks."""
 
     async def run(self, every: float = 60.0) -> None:
         """Look after them until cancelled; a failure is tried again at the next look."""
+        absent = False
         while True:
-            await self._clock.sleep(every)
             try:
                 await self.ensure()
+                absent = False
+            except NotFound as error:
+                # Nobody asks us, so nobody misses an answer: told once, no trouble.
+                if not absent:
+                    log.info("kubernetes.certificates.unasked", error=str(error))
+                absent, self.trouble = True, ""
             except FairleadError as error:
                 log.warning("kubernetes.certificates.failed", error=str(error))
+                self.trouble = "" if self._served else str(error)
+            await self._clock.sleep(every)
 
     async def ensure(self) -> None:
         """Good certificates in the Secret, trusted by the API server, served by us."""
-        pair = await self._current()
-        await self._inject(pair.authority)
-        if pair.certificate != self._served:
-            # On a context in use this holds for new connections; the old ones end in peace.
-            config.load_certificate(self.context, pair.certificate)
-            self._served = pair.certificate
-            log.info("kubernetes.certificates.served", ends=pair.ends.isoformat())
+        places = self._station.configurations
+        found = [(which, await self._client.get(which, Key("", name))) for which, name in places]
+        pair = await self._current(self._hosts([obj for _, obj in found]))
+        news = [await self._inject(which, obj, pair.authority) for which, obj in found]
+        if self._served is not None and pair.certificate == self._served.certificate:
+            return
+        if pair.is_fresh(self._clock.now()) or (pair.follows and any(news)):
+            await self._clock.sleep(_SPREAD.total_seconds())
+        # On a context in use this holds for new connections; the old ones end in peace.
+        config.load_certificate(self.context, pair.certificate)
+        self._served, self.trouble = pair, ""
+        log.info("kubernetes.certificates.served", ends=pair.ends.isoformat())
 
-    async def _current(self) -> Pair:
+    def _hosts(self, configurations: Sequence[Object]) -> tuple[str, ...]:
+        called = [host for one in configurations for host in _called(one)]
+        hosts = tuple(dict.fromkeys([*self._station.hosts, *called]))
+        if not hosts:
+            names = ", ".join(name for _, name in self._station.configurations)
+            raise NotFound(f"no webhook in the configuration: {names}", hint="install a kind")
+        return hosts
+
+    async def _current(self, hosts: tuple[str, ...]) -> Pair:
         try:
             secret = await self._client.get(SECRETS, self._station.secret)
         except NotFound:
-            return await self._store(None, None)
+            # A person may have deleted it to get a new one: the replicas still serve the old.
+            return await self._store(None, self._served, hosts)
         pair = _read(secret)
-        if pair is not None and not pair.is_due(self._clock.now()):
+        good = pair is not None and not pair.is_due(self._clock.now())
+        if pair is not None and good and pair.hosts.issuperset(hosts):
             return pair
-        return await self._store(secret, pair)
+        return await self._store(secret, pair, hosts)
 
-    async def _store(self, secret: Object | None, old: Pair | None) -> Pair:
-        new = make(self._station.hosts, self._clock.now())
+    async def _store(self, secret: Object | None, old: Pair | None, hosts: tuple[str, ...]) -> Pair:
+        new = make(hosts, self._clock.now())
         if old is not None:
             # The newest first; of older ones only the last, or the bundle would grow for good.
-            kept = new.authority + _first(old.authority)
+            kept = new.authority + first(old.authority)
             new = dataclasses.replace(new, authority=kept)
         try:
             await self._write(secret, new)
@@ -126,19 +165,20 @@ class Certificates:
         body["metadata"] = {"namespace": key.namespace, "name": key.name}
         await self._client.create(SECRETS, {**body, "data": coded})
 
-    async def _inject(self, authority: bytes) -> None:
+    async def _inject(self, resource: Resource, found: Object, authority: bytes) -> bool:
+        """Tell it whom to trust; True where it did not know."""
         wanted = base64.b64encode(authority).decode()
-        for resource, name in self._station.configurations:
-            found = await self._client.get(resource, Key("", name))
-            change = [
-                operation
-                for index, hook in enumerate(found.get("webhooks") or ())
-                if (hook.get("clientConfig") or {}).get("caBundle") != wanted
-                for operation in _trusting(index, hook["name"], wanted)
-            ]
-            if change:
-                await self._client.patch(resource, objects.key_of(found), change, kind="json")
-                log.info("kubernetes.certificates.trusted", configuration=name)
+        change = [
+            operation
+            for index, hook in enumerate(found.get("webhooks") or ())
+            if (hook.get("clientConfig") or {}).get("caBundle") != wanted
+            for operation in _trusting(index, hook["name"], wanted)
+        ]
+        if change:
+            key = objects.key_of(found)
+            await self._client.patch(resource, key, change, kind="json")
+            log.info("kubernetes.certificates.trusted", configuration=key.name)
+        return bool(change)
 
 
 def make(hosts: Sequence[str], now: datetime) -> Pair:
@@ -172,7 +212,7 @@ def make(hosts: Sequence[str], now: datetime) -> Pair:
         pem, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     chain = Certificate(served.public_bytes(pem), private)
-    return Pair(authority.public_bytes(pem), chain, ends)
+    return Pair(authority.public_bytes(pem), chain, ends, frozenset(hosts))
 
 
 def _read(secret: Object) -> Pair | None:
@@ -182,13 +222,27 @@ def _read(secret: Object) -> Pair | None:
         return None
     authority, chain, key = (base64.b64decode(data[n]) for n in ("ca.crt", "tls.crt", "tls.key"))
     try:
-        ends = x509.load_pem_x509_certificate(chain).not_valid_after_utc
-    except ValueError:
+        shown = x509.load_pem_x509_certificate(chain)
+        names = shown.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
+    except (ValueError, x509.ExtensionNotFound):
         raise Corrupt(
             f"no certificate in the Secret: {objects.key_of(secret)}",
             hint="delete the Secret; a new one is made",
         ) from None
-    return Pair(authority, Certificate(chain, key), ends)
+    hosts = frozenset(str(name.value) for name in names)
+    return Pair(authority, Certificate(chain, key), shown.not_valid_after_utc, hosts)
+
+
+def _called(configuration: Object) -> list[str]:
+    """The names by which the API server calls the webhooks of a configuration."""
+    hosts = []
+    for hook in configuration.get("webhooks") or ():
+        asked = hook.get("clientConfig") or {}
+        if service := asked.get("service"):
+            hosts.append(f"{service['name']}.{service['namespace']}.svc")
+        elif host := parse.urlsplit(asked.get("url") or "").hostname:
+            hosts.append(host)
+    return hosts
 
 
 def _builder(
@@ -234,7 +288,8 @@ def _host(text: str) -> x509.GeneralName:
         return x509.DNSName(text)
 
 
-def _first(bundle: bytes) -> bytes:
+def first(bundle: bytes) -> bytes:
+    """The newest authority of a bundle."""
     end = b"-----END CERTIFICATE-----\n"
     return bundle.partition(end)[0] + end
 

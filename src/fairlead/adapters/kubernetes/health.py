@@ -54,7 +54,7 @@ async def answering(
     listen: str, ready: Callable[[], list[str]], figures: Figures
 ) -> AsyncIterator[str]:
     """Answer inside the block; gives the address, which matters where port 0 was asked for."""
-    host, port = _parse(listen)
+    host, port = parse(listen, "127.0.0.1:8601")
 
     async def healthz(_: web.Request) -> web.Response:
         return web.json_response({"status": "ok"})
@@ -90,8 +90,9 @@ async def answering(
         await asyncio.shield(runner.cleanup())
 
 
-def _parse(listen: str) -> tuple[str, int]:
+def parse(listen: str, such_as: str) -> tuple[str, int]:
+    """Address and port of ADDRESS:PORT."""
     host, _, port = listen.rpartition(":")
     if not host or not port.isascii() or not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004 - the last port
-        raise Rejected(f"not an address and port: {listen[:80]}", hint="such as 127.0.0.1:8601")
+        raise Rejected(f"not an address and port: {listen[:80]}", hint=f"such as {such_as}")
     return host.strip("[]"), int(port)

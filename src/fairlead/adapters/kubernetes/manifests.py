@@ -102,7 +102,7 @@ def _own_rules(options: Options) -> list[Object]:
     leases: Object = {"apiGroups": [LEASES.group], "resources": [LEASES.plural]}
     rules = [
         {**leases, "verbs": ["create"]},
-        {**leases, "verbs": ["get", "update"], "resourceNames": [options.lease]},
+        {**leases, "verbs": ["get", "update"], "resourceNames": options.leases},
     ]
     if options.webhooks:
         secrets: Object = {"apiGroups": [""], "resources": ["secrets"]}

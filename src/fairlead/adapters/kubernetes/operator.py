@@ -2,8 +2,9 @@
 
 watches ─► caches ─► (elected) ─► queue ─► Door ─► engine ─► effects ─► API server ─► watches …
 
-Whoever waits to become leader keeps its caches warm and does nothing else: its engine is made
-at the start of a term and drained at its end, before the lease is given back.
+Whoever waits to become leader keeps its caches warm and reviews what comes in, and does nothing
+else: its engine is made at the start of a term and drained at its end, before the lease is given
+back.
 """
 
 import asyncio
@@ -26,6 +27,7 @@ from fairlead.adapters.kubernetes.leader import Candidacy, Election
 from fairlead.adapters.kubernetes.limits import Limits
 from fairlead.adapters.kubernetes.objects import Key
 from fairlead.adapters.kubernetes.queue import Pace
+from fairlead.adapters.kubernetes.reviewing import Desk, Reviews
 from fairlead.adapters.kubernetes.shards import Shard
 from fairlead.adapters.kubernetes.station import Reach, Station
 from fairlead.adapters.kubernetes.transport import Answered, Tempo
@@ -59,6 +61,8 @@ class Orders:
     pace: Pace = dataclasses.field(default_factory=Pace)
     tempo: Tempo = dataclasses.field(default_factory=Tempo)
     identity: str = ""
+    desk: Desk | None = None
+    """Where objects are reviewed on their way in; None: nowhere."""
 
 
 def orders(
@@ -69,7 +73,11 @@ def orders(
     shard = parse_shard(chosen.operator_shard)
     place = Key(connection.namespace, shard.lease(chosen.operator_lease))
     candidacy = Candidacy(place, identity) if elect else None
-    return Orders(kinds, chosen.operator_namespace, shard, candidacy, identity=identity)
+    return Orders(
+        *(kinds, chosen.operator_namespace, shard, candidacy),
+        identity=identity,
+        desk=_desk(chosen, connection.namespace),
+    )
 
 
 def parse_shard(text: str) -> Shard:
@@ -77,6 +85,14 @@ def parse_shard(text: str) -> Shard:
     if not slash or not all(part.isascii() and part.isdecimal() for part in (index, count)):
         raise Rejected(f"not a shard: {text[:40]}", hint="use INDEX/COUNT, such as 0/2")
     return Shard(int(index), int(count))
+
+
+def _desk(chosen: OperatorSettings, namespace: str) -> Desk | None:
+    if not chosen.operator_webhooks_listen:
+        return None
+    name = chosen.operator_webhooks_name
+    host, port = health.parse(chosen.operator_webhooks_listen, "0.0.0.0:8443")
+    return Desk(host, port, name, Key(namespace, f"{name}-webhook"))
 
 
 class Operator:
@@ -96,6 +112,9 @@ class Operator:
         self.stations = [
             Station(kind, self._watches, self._client, self._recorder, reach) for kind in told.kinds
         ]
+        self.reviews = (
+            Reviews(told.desk, told.kinds, self._client, tempo.clock) if told.desk else None
+        )
         self._synced = self._stopping = False
         self.leading = asyncio.Event()
         self.engine: service.Engine | None = None
@@ -104,6 +123,7 @@ class Operator:
         """Operate until cancelled; leaving gives the lease back."""
         async with self._client, self._lease_client:
             tasks = [
+                *([asyncio.create_task(self.reviews.run())] if self.reviews else ()),
                 asyncio.create_task(self._watches.run()),
                 asyncio.create_task(self._recorder.run()),
                 asyncio.create_task(self._stand()),
@@ -112,7 +132,8 @@ class Operator:
                 done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
             finally:
                 self._stopping = True
-                # The election first: its work ends before what it works with.
+                # The election first: its work ends before what it works with. Reviews last: a
+                # request that is still sent here is still answered.
                 for task in reversed(tasks):
                     task.cancel()
                     await asyncio.gather(task, return_exceptions=True)
@@ -168,7 +189,8 @@ class Operator:
         tempo.count(answered)
 
     def _unready(self) -> list[str]:
-        return [] if self._synced else ["the caches are not yet filled"]
+        reasons = [] if self._synced else ["the caches are not yet filled"]
+        return reasons + (self.reviews.unready() if self.reviews else [])
 
     def _read(self) -> dict[str, float]:
         return {

@@ -20,6 +20,9 @@ class Shard:
                 f"no such shard of {self.count}: {self.index}", hint="shards count from 0"
             )
 
+    def __str__(self) -> str:
+        return f"{self.index}/{self.count}"
+
     def owns(self, key: Key) -> bool:
         return shard_of(key.namespace, self.count) == self.index
 

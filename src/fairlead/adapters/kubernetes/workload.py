@@ -9,12 +9,14 @@ import dataclasses
 from typing import Literal
 
 from fairlead.adapters.kubernetes.objects import Object
+from fairlead.adapters.kubernetes.shards import Shard
 
 STATE = "/var/lib/fairlead"
 HEALTH_PORT = 8601
 WEBHOOK_PORT = 8443
 # As in deploy/Containerfile, by a test.
 USER = 65532
+SHARD = "fairlead.dev/shard"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -33,7 +35,10 @@ class Options:
     database: tuple[str, str] | None = None
     """Name and key of a Secret in the operator's namespace that holds FAIRLEAD_DATABASE_URL."""
 
-    webhooks: bool = False
+    shards: int = 1
+    """Parts of all namespaces, each with a Deployment and a lease of its own."""
+
+    webhooks: bool = True
     failure_policy: Literal["Ignore", "Fail"] = "Ignore"
     """What the API server does while no operator answers. Ignore: objects come in, and what the
     webhook would have refused is refused by a condition. Fail: nothing comes in."""
@@ -46,13 +51,23 @@ class Options:
         return self.name
 
     @property
+    def leases(self) -> list[str]:
+        """The lease of each shard."""
+        return [one.lease(self.lease) for one in self.parts]
+
+    @property
+    def parts(self) -> list[Shard]:
+        return [Shard(index, self.shards) for index in range(self.shards)]
+
+    @property
     def certificate(self) -> str:
         """The Secret with the webhook's key, made and rotated by the operator."""
         return f"{self.name}-webhook"
 
 
 def documents(options: Options) -> list[Object]:
-    return [_deployment(options), _disruption(options), _network(options)]
+    pods = [_deployment(options, shard) for shard in options.parts]
+    return [*pods, _disruption(options), _network(options)]
 
 
 def labels(options: Options) -> dict[str, str]:
@@ -82,18 +97,21 @@ def _chosen(options: Options) -> dict[str, str]:
     return {"app.kubernetes.io/name": options.name, "app.kubernetes.io/component": "operator"}
 
 
-def _deployment(options: Options) -> Object:
-    template = {"metadata": {"labels": labels(options)}, "spec": _pod(options)}
+def _deployment(options: Options, shard: Shard) -> Object:
+    # Pods of one Deployment need a label that those of the next do not have.
+    own = {SHARD: str(shard.index)} if options.shards > 1 else {}
+    suffix = f"-{shard.index}" if options.shards > 1 else ""
+    template = {"metadata": {"labels": {**labels(options), **own}}, "spec": _pod(options, shard)}
     spec = {
         "replicas": options.replicas,
-        "selector": {"matchLabels": _chosen(options)},
+        "selector": {"matchLabels": {**_chosen(options), **own}},
         "template": template,
     }
     head: Object = {"apiVersion": "apps/v1", "kind": "Deployment"}
-    return {**head, "metadata": meta(options), "spec": spec}
+    return {**head, "metadata": meta(options, suffix), "spec": spec}
 
 
-def _pod(options: Options) -> Object:
+def _pod(options: Options, shard: Shard) -> Object:
     spread = {
         "maxSkew": 1,
         "topologyKey": "kubernetes.io/hostname",
@@ -112,7 +130,7 @@ def _pod(options: Options) -> Object:
             "fsGroup": USER,
             "seccompProfile": {"type": "RuntimeDefault"},
         },
-        "containers": [_container(options)],
+        "containers": [_container(options, shard)],
         "topologySpreadConstraints": [spread],
         "volumes": [
             {"name": "state", "emptyDir": {"sizeLimit": "1Gi"}},
@@ -121,12 +139,12 @@ def _pod(options: Options) -> Object:
     }
 
 
-def _container(options: Options) -> Object:
-    return {
+def _container(options: Options, shard: Shard) -> Object:
+    made: Object = {
         "name": "operator",
         "image": options.image,
         "args": ["operator"],
-        "env": _environment(options),
+        "env": _environment(options, shard),
         "ports": _ports(options),
         "startupProbe": _probe("/healthz", every=2, failures=30),
         "livenessProbe": _probe("/healthz", every=10, failures=3),
@@ -146,16 +164,24 @@ def _container(options: Options) -> Object:
             {"name": "tmp", "mountPath": "/tmp"},  # noqa: S108  the pod's own, in memory
         ],
     }
+    if options.webhooks:
+        # The API server asks the pod until it has heard that it goes: it answers that long.
+        made["lifecycle"] = {"preStop": {"sleep": {"seconds": 5}}}
+    return made
 
 
-def _environment(options: Options) -> list[Object]:
+def _environment(options: Options, shard: Shard) -> list[Object]:
     plain = {
         "FAIRLEAD_STATE_DIR": STATE,
         # Probes come from outside the pod; the network policy says who else may.
         "FAIRLEAD_OPERATOR_LISTEN": f"0.0.0.0:{HEALTH_PORT}",
         "FAIRLEAD_OPERATOR_LEASE": options.lease,
         "FAIRLEAD_OPERATOR_NAMESPACE": options.watched,
+        "FAIRLEAD_OPERATOR_SHARD": str(shard) if options.shards > 1 else "",
     }
+    if options.webhooks:
+        plain["FAIRLEAD_OPERATOR_WEBHOOKS_LISTEN"] = f"0.0.0.0:{WEBHOOK_PORT}"
+        plain["FAIRLEAD_OPERATOR_WEBHOOKS_NAME"] = options.name
     given: list[Object] = [{"name": name, "value": value} for name, value in plain.items() if value]
     if options.database:
         name, key = options.database

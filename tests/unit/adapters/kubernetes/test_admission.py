@@ -1,5 +1,6 @@
 """Answers to the API server, and the certificates that they travel under."""
 
+import asyncio
 import base64
 import contextlib
 import io
@@ -11,6 +12,7 @@ from typing import Any
 
 import aiohttp
 import pytest
+from cryptography import x509
 
 from fairlead.adapters.kubernetes import admission, certificates, credentials
 from fairlead.adapters.kubernetes.admission import Problem, Question, Verdict, Webhooks
@@ -21,7 +23,7 @@ from fairlead.adapters.kubernetes.config import Connection
 from fairlead.adapters.kubernetes.objects import Key, Object
 from fairlead.errors import Corrupt, NotFound, Rejected
 from tests.contract.kubernetes_samples import boat
-from tests.fakes.kubernetes.hand_clock import START, HandClock
+from tests.fakes.kubernetes.hand_clock import START, HandClock, ticking
 from tests.fakes.kubernetes.kinds import SECRETS, WEBHOOKS
 from tests.fakes.kubernetes.server import Fault, Server
 
@@ -104,8 +106,19 @@ class World:
         # Begins now: handshakes check certificates by the real clock.
         self.clock.seconds = (utc_now() - START).total_seconds()
 
-    def replica(self) -> Certificates:
-        return Certificates(self.client, STATION, self.clock.clock())
+    def replica(self, station: Station = STATION) -> Certificates:
+        return Certificates(self.client, station, self.clock.clock())
+
+    async def ensured(self, replica: Certificates) -> None:
+        """A whole look, with the time that it waits for the API servers."""
+        async with ticking(self.clock, lambda: 1):
+            await replica.ensure()
+
+    async def asleep(self) -> None:
+        """Until somebody waits for the clock."""
+        async with asyncio.timeout(10):
+            while not self.clock.sleeping:  # noqa: ASYNC110 - a hand clock has no event
+                await asyncio.sleep(0.001)
 
     async def trusted(self) -> bytes:
         found = await self.client.get(WEBHOOKS, Key("", "fairlead"))
@@ -208,7 +221,7 @@ async def test_a_pair_is_renewed_in_its_last_third_and_both_are_trusted(world: W
     before = await world.trusted()
 
     await world.clock.advance(60 * DAY)
-    await first.ensure()
+    await world.ensured(first)
     after = await world.trusted()
 
     assert after.count(b"BEGIN CERTIFICATE") == 2
@@ -220,10 +233,100 @@ async def test_a_pair_is_renewed_in_its_last_third_and_both_are_trusted(world: W
 async def test_the_bundle_does_not_grow(world: World) -> None:
     replica = world.replica()
     for _ in range(4):
-        await replica.ensure()
+        await world.ensured(replica)
         await world.clock.advance(61 * DAY)
 
     assert (await world.trusted()).count(b"BEGIN CERTIFICATE") == 2
+
+
+async def test_a_new_pair_is_served_only_after_the_api_servers_heard_of_it(world: World) -> None:
+    world.clock.seconds -= 60 * DAY
+    replica = world.replica()
+    await replica.ensure()
+    await world.clock.advance(60 * DAY)
+
+    looking = asyncio.create_task(replica.ensure())
+    await world.asleep()
+    told = await world.trusted()
+    async with calling(replica, certificates.first(told)) as post:
+        with pytest.raises(aiohttp.ClientConnectorCertificateError):
+            await post("/validate", asked())
+        await world.clock.advance(10)
+        await looking
+        answered = await post("/validate", asked())
+
+    assert answered[0] == 200
+
+
+async def test_a_deleted_secret_is_made_anew_and_nobody_is_cut_off(world: World) -> None:
+    replica, late = world.replica(), world.replica()
+    await replica.ensure()
+    await late.ensure()
+    before = await world.trusted()
+
+    await world.client.delete(SECRETS, SECRET)
+    await world.ensured(replica)
+    after = await world.trusted()
+
+    assert after.endswith(before)
+    async with calling(late, after) as post:
+        assert (await post("/validate", asked()))[0] == 200
+
+
+async def test_the_pair_is_for_the_names_that_the_configuration_uses(world: World) -> None:
+    station = Station(SECRET, configurations=STATION.configurations)
+    replica = world.replica(station)
+    with pytest.raises(NotFound, match="no webhook in the configuration: fairlead"):
+        await replica.ensure()
+
+    await point(world, 0, {"service": {"name": "hook", "namespace": "ops", "path": "/"}})
+    await replica.ensure()
+    first = hosts(await world.client.get(SECRETS, SECRET))
+    await point(world, 1, {"url": "https://127.0.0.1:8443/validate"})
+    await world.ensured(replica)
+
+    assert first == {"hook.ops.svc"}
+    assert hosts(await world.client.get(SECRETS, SECRET)) == {"hook.ops.svc", "127.0.0.1"}
+    async with calling(replica, await world.trusted()) as post:
+        assert (await post("/validate", asked()))[0] == 200
+
+
+async def test_a_webhook_that_nobody_installed_is_no_trouble(world: World) -> None:
+    await world.client.delete(WEBHOOKS, Key("", "fairlead"))
+    replica = world.replica()
+    before = replica.trouble
+
+    tending = asyncio.create_task(replica.run())
+    await world.asleep()
+    tending.cancel()
+
+    assert (before, replica.trouble) == ("no certificate yet", "")
+
+
+async def test_trouble_lasts_until_the_next_look(world: World) -> None:
+    world.server.faults.append(Fault(403, only=lambda r: r.path.endswith("fairlead-webhook")))
+    replica = world.replica()
+    tending = asyncio.create_task(replica.run(60))
+    await world.asleep()
+    then = replica.trouble
+
+    await world.clock.advance(60)
+    await world.asleep()
+    tending.cancel()
+
+    assert "not allowed" in then
+    assert replica.trouble == ""
+
+
+async def point(world: World, index: int, place: Object) -> None:
+    change = [{"op": "add", "path": f"/webhooks/{index}/clientConfig", "value": place}]
+    await world.client.patch(WEBHOOKS, Key("", "fairlead"), change, kind="json")
+
+
+def hosts(secret: Object) -> set[str]:
+    shown = x509.load_pem_x509_certificate(base64.b64decode(secret["data"]["tls.crt"]))
+    names = shown.extensions.get_extension_for_class(x509.SubjectAlternativeName)
+    return {str(name.value) for name in names.value}
 
 
 async def test_a_lost_race_serves_the_winner_s_pair(world: World) -> None:

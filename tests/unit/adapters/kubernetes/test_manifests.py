@@ -5,13 +5,16 @@ from typing import Any
 
 import yaml
 
-from fairlead.adapters.kubernetes import manifests
-from fairlead.adapters.kubernetes.objects import Object
+from fairlead import settings
+from fairlead.adapters.kubernetes import credentials, manifests, operator, workload
+from fairlead.adapters.kubernetes.config import Connection
+from fairlead.adapters.kubernetes.objects import Key, Object
+from fairlead.adapters.kubernetes.reviewing import Desk
 from fairlead.adapters.kubernetes.workload import Options
 from tests.contract.boat_kind import BOAT, SKIFF
 from tools import manifests as written
 
-OPTIONS = Options(image="registry.test/fairlead:1", namespace="ops")
+OPTIONS = Options(image="registry.test/fairlead:1", namespace="ops", webhooks=False)
 HOOKED = replace(OPTIONS, webhooks=True)
 
 
@@ -130,3 +133,41 @@ def test_without_an_operator_objects_come_in_unless_told_otherwise() -> None:
 
 def test_one_pod_may_always_be_drained() -> None:
     assert only("PodDisruptionBudget")["spec"]["maxUnavailable"] == 1
+
+
+def settings_of(pod: Object) -> settings.Settings:
+    (container,) = pod["spec"]["template"]["spec"]["containers"]
+    return settings.from_environment({one["name"]: one["value"] for one in container["env"]})
+
+
+def test_each_shard_has_a_deployment_and_may_hold_its_lease() -> None:
+    sharded = replace(OPTIONS, shards=3)
+    pods = [each for each in made(sharded) if each["kind"] == "Deployment"]
+    here = Connection("https://nowhere.test", credentials.Fixed(), namespace="ops")
+    told = [
+        operator.orders(settings_of(pod).operator, [BOAT], here, elect=True).candidacy
+        for pod in pods
+    ]
+    (rule,) = [r for r in granted(sharded) if r.get("resourceNames")]
+
+    assert [pod["metadata"]["name"] for pod in pods] == [f"fairlead-operator-{n}" for n in range(3)]
+    assert [one.key.name for one in told if one] == rule["resourceNames"]
+    assert len({str(pod["spec"]["selector"]) for pod in pods}) == 3
+    for pod in pods:
+        chosen = pod["spec"]["selector"]["matchLabels"].items()
+        assert chosen <= pod["spec"]["template"]["metadata"]["labels"].items()
+
+
+def test_the_pod_reviews_under_the_names_that_its_rights_have() -> None:
+    here = Connection("https://nowhere.test", credentials.Fixed(), namespace="ops")
+    desk = operator.orders(settings_of(only("Deployment", HOOKED)).operator, [], here, elect=True)
+    hook = only("ValidatingWebhookConfiguration", HOOKED)
+    secrets = [rule for rule in granted(HOOKED) if "secrets" in rule["resources"]]
+
+    assert desk.desk == Desk(
+        "0.0.0.0",  # noqa: S104 - the pod's own network
+        workload.WEBHOOK_PORT,
+        hook["metadata"]["name"],
+        Key("ops", secrets[1]["resourceNames"][0]),
+    )
+    assert not settings_of(only("Deployment")).operator.operator_webhooks_listen
