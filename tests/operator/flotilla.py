@@ -31,7 +31,7 @@ from fairlead.domain.intents import (
 from fairlead.engine import machine
 from fairlead.engine.messages import CancelTimer, Decision, SetTimer
 from fairlead.errors import Rejected
-from fairlead.intents.kubernetes import Api, Children, Kind, Object, Shown
+from fairlead.intents.kubernetes import Api, Around, Children, Kind, Object, Shown
 
 Phase = Literal["Building", "Ready", "Refused"]
 FINALIZER = "tests.fairlead.dev/flotilla"
@@ -336,7 +336,11 @@ FLOTILLAS = Api("tests.fairlead.dev", "v1", "flotillas", "Flotilla")
 CONFIG_MAPS = Api("", "v1", "configmaps", "ConfigMap")
 
 
-def observe(obj: Object, children: Children) -> Observe:
+def observe(obj: Object, around: Around) -> Observe:
+    return read(obj, around.children)
+
+
+def read(obj: Object, children: Children) -> Observe:
     try:
         spec = msgspec.convert(obj.get("spec"), FlotillaSpec)
     except msgspec.ValidationError as error:

@@ -1,18 +1,20 @@
-"""The Kubernetes door: from a watched object to one command per change of its level.
+"""The Kubernetes door: from a watched object to one command per change of a level.
 
 cache told of a change ──► queue ──► Door.look(key) ──► adopt (first sight) ──► observe ──► engine
                                          │ nothing new: no submit, no commit, no request
                                          └ refused: a condition and an Event, and on to the next
 
-The level is what the kind makes of the object and its children, and nothing else: a status that
-we wrote ourselves, or a field that the kind does not read, changes no level. The door knows the
+A level is what the kind makes of the object and of what surrounds it, and nothing else: a status
+that we wrote ourselves, or a field that the kind does not read, changes no level. A kind may tell
+several levels, each under a topic of its own and only when that one changed. The door knows the
 cluster by a small protocol and plain dicts; adapters/kubernetes/operator.py gives it caches.
 """
 
+import datetime as dt
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -31,6 +33,9 @@ _log = structlog.get_logger(__name__)
 _LONGEST_NAME = 98
 # In place of a namespace; no namespace has a capital letter.
 _EVERYWHERE = "CLUSTER"
+# Machine, namespace, name and UID.
+_PARTS = 4
+_WHOLE = "whole"
 _UNFIT = re.compile(r"[^A-Za-z0-9._:@-]")
 
 
@@ -69,6 +74,77 @@ class Shown:
     """Pairs of a CEL rule on the whole object and what a refusal says."""
 
 
+class InvalidSpec(Rejected):
+    """The object is wrong as it stands; the message names the field."""
+
+
+class Around(Protocol):
+    """What surrounds one object, as the caches hold it; what was asked for is watched from then."""
+
+    at: dt.datetime
+    """A moment before anything was read."""
+
+    @property
+    def children(self) -> Children: ...
+
+    def found(self, api: Api, term: str) -> Children:
+        """Objects of a related kind in the same namespace, by a term (mostly their name)."""
+        ...
+
+    def is_served(self, api: Api) -> bool:
+        """False where the cluster does not know the kind."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Related:
+    """A kind whose objects are read, and perhaps amended, but not owned."""
+
+    api: Api
+    terms: Callable[[Object], Iterable[str]] | None = None
+    """Under which terms an object is found; None: under its name."""
+
+    kept: Callable[[Object], Object] | None = None
+    """What the cache keeps of an object; None: all of it."""
+
+    writes: tuple[str, ...] = ()
+    """Verbs beyond reading."""
+
+    optional: bool = False
+    """A cluster that does not serve this kind is well."""
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One command, and what of it must change for it to be told again."""
+
+    command: object
+    essence: object = None
+    """None: the whole command."""
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a person asks by an annotation; each new value is one request."""
+
+    value: str
+    command: object
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What a kind makes of one object and what surrounds it."""
+
+    levels: Mapping[str, Level]
+    """By topic, in the order in which they are told."""
+
+    requests: Mapping[str, Request] = field(default_factory=dict)
+    """By verb; those whose value the status names as done are left out."""
+
+    again: float = 0.0
+    """Seconds after which to look again; 0: when something changes."""
+
+
 @dataclass(frozen=True, slots=True)
 class Kind:
     """A kind of object and the machine that stands behind each."""
@@ -76,8 +152,9 @@ class Kind:
     api: Api
     machine: machines.AnyMachine
     shown: Shown
-    observe: Callable[[Object, Children], object]
-    """The command that tells the machine the level; Rejected where the object makes no sense."""
+    observe: Callable[[Object, Around], object]
+    """The command that tells the machine the level, or a Look of several levels; Rejected where
+    the object makes no sense."""
 
     delete: Callable[[Object | None], object]
     """The command for an object that is going, held by a finalizer, or (None) gone."""
@@ -90,7 +167,10 @@ class Kind:
     """
 
     children: tuple[Api, ...] = ()
+    related: tuple[Related, ...] = ()
     finalizer: str = ""
+    amended: bool = False
+    """Whether fields of the object itself are written, beyond status and finalizers."""
 
     review: Callable[[Object, Object | None], Sequence[tuple[str, str]]] = lambda _new, _old: ()
     """What a write would get wrong: pairs of a field's path and the reason, none to let it pass.
@@ -127,9 +207,12 @@ class Place(NamedTuple):
         return len(self.name) >= _LONGEST_NAME
 
 
-def place_of(stream: messages.StreamName) -> Place:
-    """The reverse of `Kind.stream`."""
-    _, namespace, name, uid = stream.split("/")
+def place_of(stream: str) -> Place | None:
+    """The reverse of `Kind.stream`; None for a stream that stands for no object."""
+    parts = stream.split("/")
+    if len(parts) != _PARTS:
+        return None
+    _, namespace, name, uid = parts
     return Place("" if namespace == _EVERYWHERE else namespace, name, uid)
 
 
@@ -138,13 +221,16 @@ class Cluster(Protocol):
 
     def object(self, name: Name) -> Object | None: ...
 
-    def children(self, uid: str) -> Children: ...
+    def around(self, obj: Object) -> Around: ...
 
     async def refuse(self, obj: Object, error: Rejected) -> None:
         """Tell by a condition and an Event that the object cannot be taken as it stands."""
 
     async def accept(self, obj: Object) -> None:
         """Take such a condition back, where there is one."""
+
+    async def answer(self, obj: Object, done: Mapping[str, str], refused: Sequence[str]) -> None:
+        """Note requests as done in the status, and tell of those that were refused."""
 
 
 class Submit(Protocol):
@@ -164,7 +250,10 @@ class _Known:
 
     uid: str
     stream: messages.StreamName
-    level: str = ""
+    levels: dict[str, str] = field(default_factory=dict)
+    answered: dict[str, str] = field(default_factory=dict)
+    refusal: str = "unknown"
+    """What was refused last, empty for nothing; before the first look, the status may say."""
 
 
 class Door:
@@ -176,45 +265,75 @@ class Door:
         self._engine = engine
         self._known: dict[Name, _Known] = {}
 
-    async def look(self, name: Name) -> None:
-        """Bring the engine up to date with one object; Unavailable means: look again later."""
+    async def look(self, name: Name) -> float | None:
+        """Bring the engine up to date with one object; Unavailable means: look again later.
+
+        Answers the seconds after which the object wants to be looked at again, if it does.
+        """
         obj = self._cluster.object(name)
         known = self._known.get(name)
         if known is not None and (obj is None or obj["metadata"]["uid"] != known.uid):
             await self._gone(known.stream)
             del self._known[name]
-        if obj is not None:
-            await self._tell(name, obj)
+        return None if obj is None else await self._tell(name, obj)
 
     async def gone(self, streams: Iterable[messages.StreamName]) -> None:
         """End the streams of objects that went while nobody looked."""
         for stream in streams:
             await self._gone(stream)
 
-    async def _tell(self, name: Name, obj: Object) -> None:
+    async def _tell(self, name: Name, obj: Object) -> float | None:
         known = self._known.get(name)
         if known is None:
             # Before the first look at the level: it may be judged from where the status stands.
             known = _Known(obj["metadata"]["uid"], self._kind.stream(obj))
             await self._adopt(known, obj)
             self._known[name] = known
-        children = self._cluster.children(known.uid)
+        around = self._cluster.around(obj)
         try:
-            command = self._command(obj, children)
-            level = _digest(command)
-            if level == known.level:
-                return
-            await self._engine.submit(known.stream, command, _id(obj, children, level))
+            look = self._look(obj, around)
+            for topic, level in look.levels.items():
+                await self._level(known, topic, level, obj, around)
         except Rejected as error:
             await self._refused(known, obj, error)
-        else:
+            return None
+        if known.refusal:
             await self._cluster.accept(obj)
-            known.level = level
+            known.refusal = ""
+        await self._obey(known, obj, look.requests)
+        return look.again or None
 
-    def _command(self, obj: Object, children: Children) -> object:
+    def _look(self, obj: Object, around: Around) -> Look:
         if "deletionTimestamp" in obj["metadata"]:
-            return self._kind.delete(obj)
-        return self._kind.observe(obj, children)
+            return Look({_WHOLE: Level(self._kind.delete(obj))})
+        made = self._kind.observe(obj, around)
+        return made if isinstance(made, Look) else Look({_WHOLE: Level(made)})
+
+    async def _level(
+        self, known: _Known, topic: str, level: Level, obj: Object, around: Around
+    ) -> None:
+        essence = _digest(level.command if level.essence is None else level.essence)
+        if known.levels.get(topic) == essence:
+            return
+        id_ = _id(obj, around.children, _digest(level.command))
+        await self._engine.submit(known.stream, level.command, id_)
+        known.levels[topic] = essence
+
+    async def _obey(self, known: _Known, obj: Object, requests: Mapping[str, Request]) -> None:
+        """What is asked once is done once: by its id in the store, by the status without one."""
+        done, refused = {}, []
+        for verb, request in requests.items():
+            if known.answered.get(verb) == request.value:
+                continue
+            id_ = messages.command_id(f"request {known.uid} {verb} {_digest(request.value)}")
+            try:
+                await self._engine.submit(known.stream, request.command, id_)
+            except Rejected as error:
+                refused.append(f"{verb} is refused: {error.message}; {error.hint}")
+            done[verb] = request.value
+        if done:
+            await self._cluster.answer(obj, done, refused)
+            known.answered.update(done)
 
     async def _adopt(self, known: _Known, obj: Object) -> None:
         status = obj.get("status") or {}
@@ -228,7 +347,9 @@ class Door:
             _log.warning("kubernetes.adopt.refused", stream=known.stream, error=error.message)
 
     async def _gone(self, stream: messages.StreamName) -> None:
-        id_ = messages.command_id(f"gone {place_of(stream).uid}")
+        place = place_of(stream)
+        assert place is not None
+        id_ = messages.command_id(f"gone {place.uid}")
         try:
             await self._engine.submit(stream, self._kind.delete(None), id_)
         except Rejected as error:
@@ -237,11 +358,11 @@ class Door:
     async def _refused(self, known: _Known, obj: Object, error: Rejected) -> None:
         # Told once per reason: the same refusal of the next version is no news.
         level = "refused " + _digest(error.message)
-        if level == known.level:
+        if level == known.refusal:
             return
         _log.warning("kubernetes.refused", stream=known.stream, error=error.message)
         await self._cluster.refuse(obj, error)
-        known.level = level
+        known.refusal = level
 
 
 def round_of(status: Mapping[str, Any] | None) -> int:

@@ -1,12 +1,28 @@
 """The Kubernetes door with plain dicts: each level once, whatever the caches tell how often."""
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
 from fairlead.engine import messages
 from fairlead.errors import Rejected, Unavailable
-from fairlead.intents.kubernetes import Api, Children, Door, Name, Object, place_of, round_of
+from fairlead.intents.kubernetes import (
+    Api,
+    Children,
+    Door,
+    Kind,
+    Level,
+    Look,
+    Name,
+    Object,
+    Place,
+    Request,
+    place_of,
+    round_of,
+)
 from tests.operator.flotilla import KIND, Adopt, Delete, Observe, flotilla
 
 HERE = Name("bay", "north")
@@ -24,8 +40,8 @@ class Cluster:
     def object(self, name: Name) -> Object | None:
         return self.objects.get(name)
 
-    def children(self, uid: str) -> Children:
-        return self.owned.get(uid, [])
+    def around(self, obj: Object) -> "Surroundings":
+        return Surroundings(self.owned.get(obj["metadata"]["uid"], []))
 
     async def refuse(self, obj: Object, error: Rejected) -> None:
         if self.down:
@@ -34,6 +50,23 @@ class Cluster:
 
     async def accept(self, obj: Object) -> None:
         self.told.append(f"{obj['metadata']['name']}: accepted")
+
+    async def answer(self, obj: Object, done: Mapping[str, str], refused: Sequence[str]) -> None:
+        self.told.extend([f"done: {dict(done)}", *refused])
+
+
+@dataclass
+class Surroundings:
+    """What stands around an object: its children."""
+
+    children: Children
+    at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def found(self, api: Api, term: str) -> Children:
+        raise AssertionError((api, term))
+
+    def is_served(self, api: Api) -> bool:
+        raise AssertionError(api)
 
 
 class Engine:
@@ -72,6 +105,12 @@ def engine() -> Engine:
 @pytest.fixture
 def door(cluster: Cluster, engine: Engine) -> Door:
     return Door(KIND, cluster, engine)
+
+
+def place(stream: str) -> Place:
+    found = place_of(stream)
+    assert found is not None
+    return found
 
 
 def living(uid: str = "u1", version: int = 1, **spec: Any) -> Object:
@@ -142,7 +181,7 @@ async def test_a_successor_is_another_stream_and_its_predecessor_ends(
     cluster.objects[HERE] = living("u2", version=9)
     await door.look(HERE)
 
-    told = [(place_of(messages.StreamName(s)).uid, type(c)) for s, c, _ in engine.taken]
+    told = [(place(s).uid, type(c)) for s, c, _ in engine.taken]
     assert told == [("u1", Observe), ("u1", Delete), ("u2", Observe)]
 
 
@@ -250,11 +289,11 @@ def test_the_longest_names_fit_into_a_stream() -> None:
     obj = living("0" * 36)
     obj["metadata"] |= {"namespace": "n" * 63, "name": "m" * 253}
 
-    place = place_of(KIND.stream(obj))
+    found = place(KIND.stream(obj))
 
-    assert place.namespace == "n" * 63
-    assert place.uid == "0" * 36
-    assert place.is_cut
+    assert found.namespace == "n" * 63
+    assert found.uid == "0" * 36
+    assert found.is_cut
 
 
 def test_a_stream_tells_its_place() -> None:
@@ -262,9 +301,9 @@ def test_a_stream_tells_its_place() -> None:
     everywhere = living()
     del everywhere["metadata"]["namespace"]
 
-    assert place_of(KIND.stream(whole)) == ("bay", "north", "u1")
-    assert place_of(KIND.stream(everywhere)) == ("", "north", "u1")
-    assert not place_of(KIND.stream(whole)).is_cut
+    assert place(KIND.stream(whole)) == ("bay", "north", "u1")
+    assert place(KIND.stream(everywhere)) == ("", "north", "u1")
+    assert not place(KIND.stream(whole)).is_cut
 
 
 @pytest.mark.parametrize(("status", "found"), [(None, 0), ({}, 0), ({"round": "x"}, 0)])
@@ -276,3 +315,62 @@ def test_a_round_that_is_no_number_is_none(status: Object | None, found: int) ->
 def test_a_kind_is_written_as_kubernetes_does() -> None:
     assert str(KIND.api) == "flotillas.tests.fairlead.dev"
     assert str(Api("", "v1", "configmaps", "ConfigMap")) == "configmaps"
+
+
+def told_by(*looks: Look) -> Kind:
+    """A kind that tells these looks, one after the other."""
+    given = iter(looks)
+    return replace(KIND, observe=lambda _obj, _around: next(given))
+
+
+async def test_each_level_is_told_when_it_alone_changed(cluster: Cluster, engine: Engine) -> None:
+    cluster.objects[HERE] = living()
+    looks = (
+        Look({"wish": Level("tea"), "sight": Level("calm at 1", "calm")}),
+        Look({"wish": Level("tea"), "sight": Level("calm at 2", "calm")}),
+        Look({"wish": Level("silk"), "sight": Level("calm at 3", "calm")}),
+        Look({"wish": Level("silk"), "sight": Level("storm at 4", "storm")}, again=7.0),
+    )
+    door = Door(told_by(*looks), cluster, engine)
+
+    waits = [await door.look(HERE) for _ in looks]
+
+    assert engine.commands == ["tea", "calm at 1", "silk", "storm at 4"]
+    assert waits == [None, None, None, 7.0]
+
+
+async def test_a_request_is_submitted_once_and_noted(cluster: Cluster, engine: Engine) -> None:
+    cluster.objects[HERE] = living()
+    first = Look({}, {"approve": Request("1", "Approve")})
+    second = Look({}, {"approve": Request("2", "Approve again")})
+    door = Door(told_by(first, first, second), cluster, engine)
+
+    for _ in range(3):
+        await door.look(HERE)
+
+    assert engine.commands == ["Approve", "Approve again"]
+    assert len({id_ for _, _, id_ in engine.taken}) == 2
+    assert [told for told in cluster.told if told.startswith("done")] == [
+        "done: {'approve': '1'}",
+        "done: {'approve': '2'}",
+    ]
+
+
+async def test_a_refused_request_is_told_and_is_done_too(cluster: Cluster, engine: Engine) -> None:
+    cluster.objects[HERE] = living()
+    engine.error = Rejected("nothing waits", hint="look first")
+    look = Look({}, {"approve": Request("1", "Approve")})
+    door = Door(told_by(look, look), cluster, engine)
+
+    await door.look(HERE)
+    await door.look(HERE)
+
+    assert cluster.told[-2:] == [
+        "done: {'approve': '1'}",
+        "approve is refused: nothing waits; look first",
+    ]
+
+
+@pytest.mark.parametrize("stream", ["rollout/shop", "rollout/a/b", "rollout/a/b/c/d"])
+def test_a_stream_of_another_shape_stands_for_no_object(stream: str) -> None:
+    assert place_of(stream) is None

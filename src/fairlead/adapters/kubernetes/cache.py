@@ -52,6 +52,8 @@ class Cache:
         self._written: dict[Key, int] = {}
         self._bereaved: OrderedDict[str, None] = OrderedDict()
         self._progress = 0
+        self.is_served = True
+        """False where the cluster does not know the resource."""
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -80,6 +82,11 @@ class Cache:
     def has_lost_a_child(self, uid: str) -> bool:
         """True where a child of this owner went away, perhaps because the owner itself did."""
         return uid in self._bereaved
+
+    @property
+    def progress(self) -> int:
+        """The version up to which everything has been seen."""
+        return self._progress
 
     def version(self, key: Key) -> int:
         """The version of the object that is held, 0 for none."""

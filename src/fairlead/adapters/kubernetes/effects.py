@@ -8,13 +8,11 @@ Failures by fate: what may pass later is tried again by the outbox; what the API
 have goes back to the machine as `Refuse`, so that it tells the user and waits by a timer.
 """
 
-import asyncio
-import contextlib
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Any, Literal, Protocol, TypeVar
+from typing import Any, Literal, TypeVar
 
 import structlog
 
@@ -24,6 +22,7 @@ from fairlead.adapters.kubernetes.cache import Cache
 from fairlead.adapters.kubernetes.client import Client
 from fairlead.adapters.kubernetes.events import Occurrence, Recorder
 from fairlead.adapters.kubernetes.objects import Key, Object
+from fairlead.adapters.kubernetes.turns import Turns, living
 from fairlead.domain.intents import (
     ApplyChildren,
     Confirm,
@@ -59,21 +58,6 @@ class Held:
     applier: Applier
 
 
-class Lead(Protocol):
-    """A term as leader."""
-
-    def check(self) -> None:
-        """Raises where the term may be over."""
-
-
-@dataclass(slots=True)
-class _Turn:
-    """One object's turn: one effect at a time, and what was last acted upon."""
-
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-    users: int = 0
-
-
 class Performer:
     """Performs effects during one term."""
 
@@ -82,16 +66,14 @@ class Performer:
         client: Client,
         held: Mapping[str, Held],
         recorder: Recorder,
-        lead: Lead,
+        turns: Turns,
         now: Callable[[], datetime],
     ) -> None:
         self._client = client
         self._held = held
         self._recorder = recorder
-        self._lead = lead
+        self._turns = turns
         self._now = now
-        self._turns: dict[str, _Turn] = {}
-        self._begun: set[asyncio.Timeout] = set()
         self._found: OrderedDict[str, int] = OrderedDict()
         self._rounds: OrderedDict[tuple[str, type], int] = OrderedDict()
 
@@ -109,25 +91,15 @@ class Performer:
             ReleaseObject: patient(self._release),
         }
 
-    def abandon(self) -> None:
-        """The term was lost: what is on its way is broken off, for the next leader may act.
-
-        Without this, a request that hangs would be sent again by the transport, long after the
-        lease is over.
-        """
-        now = asyncio.get_running_loop().time()
-        for begun in self._begun:
-            begun.reschedule(now)
-
     async def _children(self, effect: ApplyChildren, context: Context) -> object | None:
-        async with self._turn(effect.subject.uid):
+        async with self._turns.of(effect.subject.uid):
             try:
                 done = await self._apply(effect)
             except FairleadError as error:
                 if self._living(effect.subject) is None:
                     # It went while we wrote; whatever failed, failed for that.
                     return None
-                self._lead.check()
+                self._turns.check()
                 if not isinstance(error, Rejected) and context.attempt < _TRIES:
                     raise
                 return Refuse(effect.round, _reason(error), error.message)
@@ -152,7 +124,7 @@ class Performer:
         return True
 
     async def _status(self, effect: PublishStatus, _: Context) -> None:
-        async with self._turn(effect.subject.uid):
+        async with self._turns.of(effect.subject.uid):
             live = self._current(effect)
             if live is None:
                 return
@@ -175,7 +147,7 @@ class Performer:
                 )
 
     async def _tell(self, effect: TellEvent, _: Context) -> None:
-        self._lead.check()
+        self._turns.check()
         live = self._cache(effect.subject).get(_key(effect.subject))
         if live is None or objects.uid_of(live) != effect.subject.uid:
             return
@@ -183,16 +155,16 @@ class Performer:
         self._recorder.record(Occurrence(live, effect.reason, effect.note, kind=kind))
 
     async def _hold(self, effect: HoldObject, _: Context) -> None:
-        async with self._turn(effect.subject.uid):
-            self._lead.check()
+        async with self._turns.of(effect.subject.uid):
+            self._turns.check()
             live = self._living(effect.subject)
             if live is not None:
                 cache = self._cache(effect.subject)
                 await finalizers.hold(self._client, cache, live, effect.finalizer)
 
     async def _release(self, effect: ReleaseObject, _: Context) -> None:
-        async with self._turn(effect.subject.uid):
-            self._lead.check()
+        async with self._turns.of(effect.subject.uid):
+            self._turns.check()
             cache = self._cache(effect.subject)
             live = cache.get(_key(effect.subject))
             if live is not None and objects.uid_of(live) == effect.subject.uid:
@@ -200,7 +172,7 @@ class Performer:
 
     def _current(self, effect: ApplyChildren | PublishStatus) -> Object | None:
         """The object to act upon, or None where this effect comes too late."""
-        self._lead.check()
+        self._turns.check()
         live = self._living(effect.subject)
         if live is None:
             return None
@@ -217,10 +189,7 @@ class Performer:
         return live
 
     def _living(self, subject: Subject) -> Object | None:
-        live = self._cache(subject).get(_key(subject))
-        if live is None or objects.uid_of(live) != subject.uid or objects.is_deleting(live):
-            return None
-        return live
+        return living(self._cache(subject), _key(subject), subject.uid)
 
     def _cache(self, subject: Subject) -> Cache:
         return self._held[subject.kind].objects
@@ -233,22 +202,6 @@ class Performer:
         ]
         merged = status.with_conditions(known, news, effect.generation, self._now())
         return {**effect.status, "round": effect.round, "conditions": merged}
-
-    @contextlib.asynccontextmanager
-    async def _turn(self, uid: str) -> AsyncIterator[None]:
-        turn = self._turns.setdefault(uid, _Turn())
-        turn.users += 1
-        try:
-            async with turn.lock, asyncio.timeout(None) as begun:
-                self._begun.add(begun)
-                try:
-                    yield
-                finally:
-                    self._begun.discard(begun)
-        finally:
-            turn.users -= 1
-            if not turn.users:
-                self._turns.pop(uid, None)
 
 
 def _keep_newest(table: OrderedDict[K, int], key: K) -> None:

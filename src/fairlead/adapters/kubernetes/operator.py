@@ -22,6 +22,7 @@ from fairlead.adapters.kubernetes import effects, health, leader
 from fairlead.adapters.kubernetes.client import Client
 from fairlead.adapters.kubernetes.clock import Clock
 from fairlead.adapters.kubernetes.config import Connection
+from fairlead.adapters.kubernetes.crew import Crew, Duties, Gear
 from fairlead.adapters.kubernetes.events import Recorder
 from fairlead.adapters.kubernetes.leader import Candidacy, Election
 from fairlead.adapters.kubernetes.limits import Limits
@@ -29,8 +30,9 @@ from fairlead.adapters.kubernetes.objects import Key
 from fairlead.adapters.kubernetes.queue import Pace
 from fairlead.adapters.kubernetes.reviewing import Desk, Reviews
 from fairlead.adapters.kubernetes.shards import Shard
-from fairlead.adapters.kubernetes.station import Reach, Station
+from fairlead.adapters.kubernetes.station import Reach, Station, Tend
 from fairlead.adapters.kubernetes.transport import Answered, Tempo
+from fairlead.adapters.kubernetes.turns import Turns
 from fairlead.adapters.kubernetes.watch import Watches
 from fairlead.engine import outbox, service
 from fairlead.errors import Rejected
@@ -98,9 +100,16 @@ def _desk(chosen: OperatorSettings, namespace: str) -> Desk | None:
 class Operator:
     """Looks after the objects of some kinds."""
 
-    def __init__(self, connection: Connection, told: Orders, working: Working) -> None:
+    def __init__(
+        self,
+        connection: Connection,
+        told: Orders,
+        working: Working,
+        crews: Sequence[Crew] = (),
+    ) -> None:
         self._orders = told
         self._working = working
+        self._crews = crews
         self._figures = health.Figures(self._read)
         tempo = told.tempo
         counted = dataclasses.replace(tempo, count=lambda answered: self._count(tempo, answered))
@@ -115,6 +124,9 @@ class Operator:
         self.reviews = (
             Reviews(told.desk, told.kinds, self._client, tempo.clock) if told.desk else None
         )
+        for station in self.stations:
+            machine = station.kind.machine
+            station.siblings = [one for one in self.stations if one.kind.machine is machine]
         self._synced = self._stopping = False
         self.leading = asyncio.Event()
         self.engine: service.Engine | None = None
@@ -160,12 +172,12 @@ class Operator:
             await election.run(self._lead)
 
     async def _lead(self, term: "leader.Term | _Alone") -> None:
-        held = {str(station.kind.api): station.held for station in self.stations}
-        performer = effects.Performer(self._client, held, self._recorder, term, self._clock.now)
-        async with self._working(performer.handlers()) as engine:
+        turns = Turns(term)
+        duties = self._duties(turns)
+        async with self._working(duties.handlers) as engine:
             self.engine = engine
             for station in self.stations:
-                station.begin(term)
+                station.begin(term, duties.tend.get(str(station.kind.api)))
             self.leading.set()
             try:
                 async with asyncio.TaskGroup() as tasks:
@@ -173,11 +185,25 @@ class Operator:
                         tasks.create_task(station.work(engine))
             finally:
                 if not self._stopping:
-                    performer.abandon()
+                    turns.abandon()
                 self.engine = None
                 self.leading.clear()
                 for station in self.stations:
                     station.end()
+
+    def _duties(self, turns: Turns) -> Duties:
+        """What everybody does in this term: the words that all kinds share, and each crew's own."""
+        held = {str(station.kind.api): station.held for station in self.stations}
+        now = self._clock.now
+        performer = effects.Performer(self._client, held, self._recorder, turns, now)
+        gear = Gear(self._client, self.stations, self._recorder, turns, self._clock)
+        made = [crew(gear) for crew in self._crews]
+        handlers = {**performer.handlers()}
+        tend: dict[str, Tend] = {}
+        for duties in made:
+            handlers.update(duties.handlers)
+            tend.update(duties.tend)
+        return Duties(handlers, tend)
 
     async def _last_words(self) -> None:
         with contextlib.suppress(TimeoutError):

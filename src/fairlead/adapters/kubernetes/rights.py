@@ -43,7 +43,7 @@ def rules(kinds: Iterable[Kind]) -> list[Object]:
     for kind in kinds:
         api = kind.api
         grant(api.group, api.plural, *_READ)
-        if kind.finalizer:
+        if kind.finalizer or kind.amended:
             grant(api.group, api.plural, "patch")
         grant(api.group, f"{api.plural}/status", "patch")
         if kind.children:
@@ -51,6 +51,8 @@ def rules(kinds: Iterable[Kind]) -> list[Object]:
             grant(api.group, f"{api.plural}/finalizers", "update")
         for child in kind.children:
             grant(child.group, child.plural, *_READ, "create", "patch", "delete")
+        for related in kind.related:
+            grant(related.api.group, related.api.plural, *_READ, *related.writes)
     grant("events.k8s.io", "events", "create", "patch")
     return [_rule(group, name, verbs) for (group, name), verbs in sorted(granted.items())]
 

@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import dataclasses
 import functools
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import structlog
 
@@ -14,8 +15,10 @@ from fairlead.adapters.kubernetes.clock import Clock
 from fairlead.adapters.kubernetes.events import Occurrence, Recorder
 from fairlead.adapters.kubernetes.objects import Key, Object, Selection
 from fairlead.adapters.kubernetes.queue import Pace, Queue
+from fairlead.adapters.kubernetes.relations import Relations, Surroundings
 from fairlead.adapters.kubernetes.shards import Shard
-from fairlead.adapters.kubernetes.watch import Watches
+from fairlead.adapters.kubernetes.turns import Lead
+from fairlead.adapters.kubernetes.watch import Manner, Watches
 from fairlead.engine import library, messages, service
 from fairlead.errors import FairleadError, NotFound, Rejected
 from fairlead.intents import kubernetes as door
@@ -24,6 +27,9 @@ log = structlog.get_logger(__name__)
 
 ACCEPTED = "Accepted"
 _PAGE = 1000
+
+Tend = Callable[[Object], Awaitable[float | None]]
+"""Looks after an object beside its machine; answers as a look does."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -56,7 +62,12 @@ class Station:
         self._recorder = recorder
         self._reach = reach
         self._queue: Queue | None = None
-        self._lead: effects.Lead | None = None
+        self._lead: Lead | None = None
+        self._tend: Tend | None = None
+        self._around: dict[Key, Surroundings] = {}
+        self.siblings: Sequence[Station] = (self,)
+        """Stations whose kinds stand before the same machine, this one among them."""
+
         chosen = Selection(reach.namespace)
         owners = watches.of(rights.resource(kind.api), chosen)
         owners.on_change(self._changed)
@@ -67,6 +78,11 @@ class Station:
             cache.on_child_change(kind.api.kind, self._changed)
             children[resource.api_version, resource.kind] = cache
         self.held = effects.Held(owners, children, Applier(client, owners))
+        self.relations = Relations(self._changed)
+        for related in kind.related:
+            manner = Manner(related.kept, related.optional)
+            cache = watches.of(rights.resource(related.api), chosen, manner)
+            self.relations.add(related, cache)
 
     @property
     def waiting(self) -> int:
@@ -83,16 +99,17 @@ class Station:
         opened = door.Door(self.kind, self, engine)
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._sweep(opened, engine))
-            await self._queue.run(lambda key: opened.look(door.Name(*key)))
+            await self._queue.run(functools.partial(self._look, opened))
 
-    def begin(self, lead: effects.Lead) -> None:
+    def begin(self, lead: Lead, tend: Tend | None = None) -> None:
         """A term begins: from here on, changes are taken note of."""
         self._queue, self._lead = Queue(self._reach.pace, self._reach.clock), lead
+        self._tend = tend
         for key in self.held.objects.known():
             self._changed(key)
 
     def end(self) -> None:
-        self._queue = self._lead = None
+        self._queue = self._lead = self._tend = None
 
     def object(self, name: door.Name) -> Object | None:
         return self.held.objects.get(Key(*name))
@@ -100,34 +117,74 @@ class Station:
     def children(self, uid: str) -> list[Object]:
         return [child for cache in self.held.children.values() for child in cache.owned_by(uid)]
 
+    def around(self, obj: Object) -> Surroundings:
+        """Dated before it is read; what was asked by then is watched from the end of the look."""
+        at = self._reach.clock.now()
+        namespace = objects.key_of(obj).namespace
+        made = Surroundings(self.relations, namespace, self.children(objects.uid_of(obj)), at)
+        self._around[objects.key_of(obj)] = made
+        return made
+
+    def look_again(self, key: Key) -> None:
+        """Something that no cache tells has changed."""
+        self._changed(key)
+
     async def refuse(self, obj: Object, error: Rejected) -> None:
-        told = f"{error.message}; {error.hint}"
-        self._recorder.record(Occurrence(obj, "Rejected", told, kind="Warning", action="Accept"))
-        await self._condition(obj, status.Condition(ACCEPTED, False, "Rejected", told))
+        told, reason = f"{error.message}; {error.hint}", type(error).__name__
+        self._recorder.record(Occurrence(obj, reason, told, kind="Warning", action="Accept"))
+        await self._condition(obj, status.Condition(ACCEPTED, False, reason, told))
 
     async def accept(self, obj: Object) -> None:
         known = (obj.get("status") or {}).get("conditions") or ()
         if any(one["type"] == ACCEPTED and one["status"] != "True" for one in known):
             await self._condition(obj, status.Condition(ACCEPTED, True, "Accepted"))
 
+    async def answer(self, obj: Object, done: Mapping[str, str], refused: Sequence[str]) -> None:
+        for told in refused:
+            self._recorder.record(
+                Occurrence(obj, "RequestRefused", told, kind="Warning", action="Obey")
+            )
+
+        def noted(live: Object) -> Object:
+            before = live.get("status") or {}
+            return {**before, "requests": {**(before.get("requests") or {}), **done}}
+
+        await self._write(obj, noted)
+
     async def _condition(self, obj: Object, news: status.Condition) -> None:
+        def told(live: Object) -> Object:
+            before = live.get("status") or {}
+            generation = int(objects.metadata(live).get("generation") or 0)
+            known = before.get("conditions") or []
+            merged = status.with_conditions(known, [news], generation, self._reach.clock.now())
+            return {**before, "conditions": merged}
+
+        await self._write(obj, told)
+
+    async def _write(self, obj: Object, made: Callable[[Object], Object]) -> None:
+        """Write what is made of the status as it is now: an effect may have published since."""
         if objects.is_deleting(obj) or self._lead is None:
             return
         self._lead.check()
-        # As it is now: an effect may have published a status since the look began.
         live = self.held.objects.get(objects.key_of(obj))
         if live is None or objects.uid_of(live) != objects.uid_of(obj):
             return
-        before = live.get("status") or {}
-        generation = int(objects.metadata(live).get("generation") or 0)
-        known = before.get("conditions") or []
-        merged = status.with_conditions(known, [news], generation, self._reach.clock.now())
         try:
-            await status.write(
-                self._client, self.held.objects, live, {**before, "conditions": merged}
-            )
+            await status.write(self._client, self.held.objects, live, made(live))
         except NotFound:
-            log.info("kubernetes.condition.too_late", key=str(objects.key_of(obj)))
+            log.info("kubernetes.status.too_late", key=str(objects.key_of(obj)))
+
+    async def _look(self, opened: door.Door, key: Key) -> float | None:
+        try:
+            again = await opened.look(door.Name(*key))
+        finally:
+            around = self._around.pop(key, None)
+            self.relations.read(key, around.asked if around else ())
+        obj = self.held.objects.get(key)
+        if self._tend is None or obj is None:
+            return again
+        tended = await self._tend(obj)
+        return min((wait for wait in (again, tended) if wait), default=None)
 
     async def _sweep(self, opened: door.Door, engine: service.Engine) -> None:
         """Objects that went while no operator looked leave streams that never end."""
@@ -153,15 +210,22 @@ class Station:
         The leader before us may have told of an object that our watch has yet to show.
         """
         place = door.place_of(stream)
-        if not self._reach.covers(place.namespace) or place.is_cut:
-            # Of a name that was cut, nobody can ask; better a stream too many.
+        if place is None or not self._reach.covers(place.namespace) or place.is_cut:
+            # No object's, or of a name that was cut, of which nobody can ask; better one too many.
             return False
+        for station in self.siblings:
+            if await station.holds(place):
+                return False
+        return True
+
+    async def holds(self, place: door.Place) -> bool:
+        """Whether this very object is there, by the server's own word where the cache has none."""
         key = Key(place.namespace, place.name)
         live = self.held.objects.get(key)
         if live is None:
             with contextlib.suppress(NotFound):
                 live = await self._client.get(self.held.objects.resource, key)
-        return live is None or objects.uid_of(live) != place.uid
+        return live is not None and objects.uid_of(live) == place.uid
 
     def _changed(self, key: Key) -> None:
         if self._queue is not None and self._reach.shard.owns(key):

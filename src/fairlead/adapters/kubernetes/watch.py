@@ -7,7 +7,8 @@ server has forgotten (410) costs a new list.
 
 import asyncio
 import contextlib
-from collections.abc import Iterable
+import dataclasses
+from collections.abc import Callable, Iterable
 
 import msgspec
 import structlog
@@ -18,7 +19,7 @@ from fairlead.adapters.kubernetes.cache import Cache, number
 from fairlead.adapters.kubernetes.client import Client, Page, WatchEvent, named
 from fairlead.adapters.kubernetes.objects import EVERYTHING, Key, Object, Resource, Selection
 from fairlead.adapters.kubernetes.transport import Tempo
-from fairlead.errors import FairleadError, Unavailable
+from fairlead.errors import FairleadError, NotFound, Unavailable
 
 log = structlog.get_logger(__name__)
 
@@ -27,6 +28,22 @@ _SHORTEST_WATCH = 300
 _WAITS = limits.Limits(first_delay=0.5, longest_delay=30.0)
 # After so many lists that expired half-way, one without pages: it cannot expire.
 _PAGED_TRIES = 2
+# How often a kind that is not installed is asked for.
+_ABSENT_SECONDS = 30.0
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Manner:
+    """How a resource is watched."""
+
+    kept: Callable[[Object], Object] | None = None
+    """What is kept of an object; None: all of it."""
+
+    optional: bool = False
+    """A server that does not serve the resource is taken for an empty list, and asked again."""
+
+
+WHOLE = Manner()
 
 
 class Watches:
@@ -35,14 +52,16 @@ class Watches:
     def __init__(self, client: Client, tempo: Tempo | None = None) -> None:
         self._client = client
         self._tempo = tempo or Tempo()
-        self._watchers: dict[tuple[Resource, Selection], Watcher] = {}
+        self._watchers: dict[tuple[Resource, Selection, object], Watcher] = {}
         self._tasks: asyncio.TaskGroup | None = None
 
-    def of(self, resource: Resource, selection: Selection = EVERYTHING) -> Cache:
+    def of(
+        self, resource: Resource, selection: Selection = EVERYTHING, manner: Manner = WHOLE
+    ) -> Cache:
         """The cache of this resource and selection; the first to ask starts its watch."""
-        place = (resource, selection)
+        place = (resource, selection, manner.kept)
         if place not in self._watchers:
-            watcher = Watcher(self._client, Cache(resource, selection), self._tempo)
+            watcher = Watcher(self._client, Cache(resource, selection), self._tempo, manner)
             self._watchers[place] = watcher
             if self._tasks is not None:
                 self._tasks.create_task(watcher.run())
@@ -79,8 +98,9 @@ class Watches:
 class Watcher:
     """Keeps one cache."""
 
-    def __init__(self, client: Client, cache: Cache, tempo: Tempo) -> None:
+    def __init__(self, client: Client, cache: Cache, tempo: Tempo, manner: Manner = WHOLE) -> None:
         self.cache = cache
+        self._manner = manner
         self.synced = asyncio.Event()
         self._client = client
         self._tempo = tempo
@@ -102,6 +122,10 @@ class Watcher:
                 await self._pause(self._failures - 1, None)
             except FairleadError as error:
                 self._failures += 1
+                if isinstance(error, NotFound) and self._manner.optional:
+                    self._absent()
+                    await self._tempo.clock.sleep(_ABSENT_SECONDS)
+                    continue
                 log.warning(
                     "kubernetes.watch.failed", resource=str(self.cache.resource), error=str(error)
                 )
@@ -119,9 +143,9 @@ class Watcher:
             page = await self._page(token)
             self.cache.rewind_to(number(page.resource_version))
             for item in page.items:
-                obj = named(self.cache.resource, msgspec.json.decode(item, type=Object))
+                obj = msgspec.json.decode(item, type=Object)
                 listed.add(objects.key_of(obj))
-                self.cache.put(obj)
+                self._put(obj)
             # A large list must not keep the loop from everything else.
             await asyncio.sleep(0)
             if not page.next:
@@ -130,8 +154,16 @@ class Watcher:
         self._expired_lists = 0
         self._version = page.resource_version
         self.cache.keep_only(listed, number(page.resource_version))
+        self.cache.is_served = True
         self.synced.set()
         log.info("kubernetes.listed", resource=str(self.cache.resource), objects=len(listed))
+
+    def _absent(self) -> None:
+        """The cluster does not know the kind; it may be installed later."""
+        self._version = ""
+        self.cache.keep_only((), self.cache.progress)
+        self.cache.is_served = False
+        self.synced.set()
 
     async def _page(self, token: str) -> Page:
         limit = 0 if self._expired_lists >= _PAGED_TRIES else None
@@ -160,12 +192,16 @@ class Watcher:
         version = number(self._version)
         match event.type:
             case "ADDED" | "MODIFIED":
-                self.cache.put(named(self.cache.resource, obj))
+                self._put(obj)
             case "DELETED":
                 self.cache.remove(objects.key_of(obj), version)
             case _:
                 pass
         self.cache.progressed(version)
+
+    def _put(self, obj: Object) -> None:
+        kept = self._manner.kept
+        self.cache.put(named(self.cache.resource, obj if kept is None else kept(obj)))
 
     async def _pause(self, failures: int, wanted: float | None) -> None:
         if failures > 0:

@@ -18,6 +18,7 @@ from fairlead.adapters.kubernetes.effects import Held, Performer
 from fairlead.adapters.kubernetes.events import Recorder
 from fairlead.adapters.kubernetes.objects import Object
 from fairlead.adapters.kubernetes.schema import CRDS
+from fairlead.adapters.kubernetes.turns import Turns
 from fairlead.domain.intents import (
     ApplyChildren,
     Condition,
@@ -57,6 +58,7 @@ class Harbour:
     ships: Cache
     lead: Lead
     made: Object
+    turns: Turns
     server: Server | None = None
 
     @property
@@ -90,14 +92,15 @@ def moored(client: Client, made: Object) -> Harbour:
     objects.put(made)
     held = Held(objects, {("v1", "ConfigMap"): ships}, Applier(client, objects))
     lead = Lead()
+    turns = Turns(lead)
     performer = Performer(
         client,
         {str(FLOTILLAS): held},
         Recorder(client, "test"),
-        lead,
+        turns,
         lambda: datetime(2026, 1, 1, tzinfo=UTC),
     )
-    return Harbour(performer, objects, ships, lead, made)
+    return Harbour(performer, objects, ships, lead, made, turns)
 
 
 @pytest.fixture
@@ -231,7 +234,7 @@ async def test_a_lost_term_breaks_off_what_hangs() -> None:
         await heard.wait()
 
         harbour.lead.lost = True
-        harbour.performer.abandon()
+        harbour.turns.abandon()
 
         with pytest.raises(TimeoutError):
             await asyncio.wait_for(asyncio.shield(task), 5)

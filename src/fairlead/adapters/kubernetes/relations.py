@@ -1,0 +1,127 @@
+"""Who reads whom: objects of other kinds that ours depend on without owning them.
+
+An object that asked for something once is looked at again when that changes, comes or goes;
+what it does not ask for any more is forgotten with its next look.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import NamedTuple
+
+from fairlead.adapters.kubernetes.cache import Cache
+from fairlead.adapters.kubernetes.objects import Key, Object
+from fairlead.errors import Rejected
+from fairlead.intents.kubernetes import Api, Related
+
+Terms = Callable[[Object], Iterable[str]]
+
+
+class Asked(NamedTuple):
+    """A question that an object asked of its surroundings."""
+
+    api: Api
+    namespace: str
+    term: str
+
+
+class Shelf:
+    """The objects of one related kind, found by terms."""
+
+    def __init__(self, cache: Cache, terms: Terms | None) -> None:
+        self.cache = cache
+        self._terms = terms
+        self._keys: defaultdict[tuple[str, str], set[Key]] = defaultdict(set)
+        self._told: dict[Key, tuple[str, ...]] = {}
+
+    def find(self, namespace: str, term: str) -> list[Object]:
+        if self._terms is None:
+            keys: Iterable[Key] = (Key(namespace, term),)
+        else:
+            keys = sorted(self._keys.get((namespace, term), ()))
+        return [found for key in keys if (found := self.cache.get(key)) is not None]
+
+    def changed(self, key: Key) -> tuple[str, ...]:
+        """The terms under which the object was found, or is found now."""
+        if self._terms is None:
+            return (key.name,)
+        before = self._told.pop(key, ())
+        for term in before:
+            self._keys[key.namespace, term].discard(key)
+            if not self._keys[key.namespace, term]:
+                del self._keys[key.namespace, term]
+        live = self.cache.get(key)
+        now = () if live is None else tuple(self._terms(live))
+        for term in now:
+            self._keys[key.namespace, term].add(key)
+        if now:
+            self._told[key] = now
+        return tuple(dict.fromkeys((*before, *now)))
+
+
+class Relations:
+    """All related kinds of one kind, and which object asked for what."""
+
+    def __init__(self, changed: Callable[[Key], None]) -> None:
+        self._changed = changed
+        self._shelves: dict[Api, Shelf] = {}
+        self._readers: defaultdict[Asked, set[Key]] = defaultdict(set)
+        self._asked: dict[Key, frozenset[Asked]] = {}
+
+    def add(self, related: Related, cache: Cache) -> None:
+        shelf = Shelf(cache, related.terms)
+        self._shelves[related.api] = shelf
+        cache.on_change(lambda key: self._heard(related.api, shelf, key))
+
+    def cache(self, api: Api) -> Cache:
+        return self._shelf(api).cache
+
+    def find(self, asked: Asked) -> list[Object]:
+        return self._shelf(asked.api).find(asked.namespace, asked.term)
+
+    def read(self, reader: Key, asked: Iterable[Asked]) -> None:
+        """From now on the reader hears of these, and of nothing else."""
+        now = frozenset(asked)
+        before = self._asked.get(reader, frozenset())
+        for gone in before - now:
+            self._readers[gone].discard(reader)
+            if not self._readers[gone]:
+                del self._readers[gone]
+        for new in now - before:
+            self._readers[new].add(reader)
+        if now:
+            self._asked[reader] = now
+        else:
+            self._asked.pop(reader, None)
+
+    def _shelf(self, api: Api) -> Shelf:
+        if api not in self._shelves:
+            known = ", ".join(sorted(map(str, self._shelves))) or "none"
+            raise Rejected(f"not a related kind: {api}", hint=f"its kind declares: {known}")
+        return self._shelves[api]
+
+    def _heard(self, api: Api, shelf: Shelf, key: Key) -> None:
+        for term in shelf.changed(key):
+            for reader in sorted(self._readers.get(Asked(api, key.namespace, term), ())):
+                self._changed(reader)
+
+
+class Surroundings:
+    """What surrounds one object, read once; it remembers what was asked."""
+
+    def __init__(
+        self, relations: Relations, namespace: str, children: list[Object], at: datetime
+    ) -> None:
+        self.at = at
+        self.children = children
+        self.asked: set[Asked] = set()
+        self._relations = relations
+        self._namespace = namespace
+
+    def found(self, api: Api, term: str) -> list[Object]:
+        asked = Asked(api, self._namespace, term)
+        self.asked.add(asked)
+        return self._relations.find(asked)
+
+    def is_served(self, api: Api) -> bool:
+        return self._relations.cache(api).is_served

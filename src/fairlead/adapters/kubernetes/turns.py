@@ -1,0 +1,74 @@
+"""Who may write for an object, and when: while we lead, while it lives, one after the other."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from fairlead.adapters.kubernetes import objects
+from fairlead.adapters.kubernetes.cache import Cache
+from fairlead.adapters.kubernetes.objects import Key, Object
+
+
+class Lead(Protocol):
+    """A term as leader."""
+
+    def check(self) -> None:
+        """Raises where the term may be over."""
+
+
+@dataclass(slots=True)
+class _Turn:
+    """One object's turn: one effect at a time."""
+
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    users: int = 0
+
+
+class Turns:
+    """The writes of one term, one object at a time."""
+
+    def __init__(self, lead: Lead) -> None:
+        self._lead = lead
+        self._turns: dict[str, _Turn] = {}
+        self._begun: set[asyncio.Timeout] = set()
+
+    def check(self) -> None:
+        """Raises where we may not lead any more."""
+        self._lead.check()
+
+    def abandon(self) -> None:
+        """The term was lost: what is on its way is broken off, for the next leader may act.
+
+        Without this, a request that hangs would be sent again by the transport, long after the
+        lease is over.
+        """
+        now = asyncio.get_running_loop().time()
+        for begun in self._begun:
+            begun.reschedule(now)
+
+    @contextlib.asynccontextmanager
+    async def of(self, uid: str) -> AsyncIterator[None]:
+        """Nobody else writes for this object inside the block."""
+        turn = self._turns.setdefault(uid, _Turn())
+        turn.users += 1
+        try:
+            async with turn.lock, asyncio.timeout(None) as begun:
+                self._begun.add(begun)
+                try:
+                    yield
+                finally:
+                    self._begun.discard(begun)
+        finally:
+            turn.users -= 1
+            if not turn.users:
+                self._turns.pop(uid, None)
+
+
+def living(cache: Cache, key: Key, uid: str) -> Object | None:
+    """This very object, unless it is on its way out."""
+    live = cache.get(key)
+    if live is None or objects.uid_of(live) != uid or objects.is_deleting(live):
+        return None
+    return live

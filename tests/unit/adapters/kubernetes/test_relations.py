@@ -1,0 +1,80 @@
+"""Who hears of whom: an object hears of what it asked for, by name or by another term."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from fairlead.adapters.kubernetes import rights
+from fairlead.adapters.kubernetes.cache import Cache
+from fairlead.adapters.kubernetes.objects import Key, Object
+from fairlead.adapters.kubernetes.relations import Relations, Surroundings
+from fairlead.errors import Rejected
+from fairlead.intents.kubernetes import Api, Related
+
+SECRETS = Api("", "v1", "secrets", "Secret")
+SCALERS = Api("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+SHOP = Key("bay", "shop")
+
+
+def obj(name: str, version: int, **fields: object) -> Object:
+    meta = {"namespace": "bay", "name": name, "uid": name, "resourceVersion": str(version)}
+    return {"metadata": meta, **fields}
+
+
+class Scene:
+    """Two related kinds, one found by name, one by its target, and who was told."""
+
+    def __init__(self) -> None:
+        self.told: list[Key] = []
+        self.relations = Relations(self.told.append)
+        self.secrets = Cache(rights.resource(SECRETS))
+        self.scalers = Cache(rights.resource(SCALERS))
+        self.relations.add(Related(SECRETS), self.secrets)
+        self.relations.add(Related(SCALERS, terms=lambda one: [one["target"]]), self.scalers)
+
+    def look(self, api: Api, term: str) -> list[str]:
+        around = Surroundings(self.relations, "bay", [], datetime(2026, 1, 1, tzinfo=UTC))
+        found = [one["metadata"]["name"] for one in around.found(api, term)]
+        self.relations.read(SHOP, around.asked)
+        return found
+
+
+@pytest.fixture
+def scene() -> Scene:
+    return Scene()
+
+
+def test_what_was_asked_for_is_heard_of_when_it_comes_changes_and_goes(scene: Scene) -> None:
+    assert scene.look(SECRETS, "key") == []
+
+    scene.secrets.put(obj("key", 1))
+    scene.secrets.put(obj("key", 2))
+    scene.secrets.put(obj("other", 3))
+    scene.secrets.remove(Key("bay", "key"), 4)
+
+    assert scene.told == [SHOP] * 3
+
+
+def test_what_is_no_longer_asked_for_is_forgotten(scene: Scene) -> None:
+    scene.look(SECRETS, "key")
+    scene.look(SECRETS, "other")
+
+    scene.secrets.put(obj("key", 1))
+
+    assert scene.told == []
+
+
+def test_an_object_is_found_by_its_term_and_heard_of_under_the_old_one(scene: Scene) -> None:
+    scene.scalers.put(obj("scaler", 1, target="shop"))
+    assert scene.look(SCALERS, "shop") == ["scaler"]
+
+    scene.scalers.put(obj("scaler", 2, target="till"))
+
+    assert scene.told == [SHOP]
+    assert scene.look(SCALERS, "shop") == []
+    assert scene.look(SCALERS, "till") == ["scaler"]
+
+
+def test_a_kind_that_was_not_declared_is_refused(scene: Scene) -> None:
+    with pytest.raises(Rejected, match="not a related kind: ships"):
+        scene.look(Api("", "v1", "ships", "Ship"), "x")
