@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Tests share 2 cores; more workers than that only wait for each other.
 JOBS ?= 2
 
-.PHONY: help demo test test-again test-cluster cluster check bench format docs manifests lock clean setup-runtime setup-test setup-bench
+.PHONY: help demo test test-again test-cluster cluster gateway check bench format docs manifests lock clean setup-runtime setup-test setup-bench
 
 help: ## What can be made here
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -20,6 +20,9 @@ test-again: setup-test ## Only what failed last time, one after the other
 
 cluster: setup-test ## Build a real Kubernetes for tests, once (needs Go)
 	$(BIN)/python -m tools.cluster build
+
+gateway: setup-test ## Build Envoy Gateway for the data plane's tests, once
+	$(BIN)/python -m tools.cluster gateway
 
 test-cluster: cluster ## Only the tests on that Kubernetes
 	FAIRLEAD_TEST_CLUSTER=required $(BIN)/python -m pytest -m cluster

@@ -40,7 +40,7 @@ class Machine:
         go.parent.mkdir()
         go.write_text(_GO)
         go.chmod(0o755)
-        for files in parts.FILES:
+        for files in (*parts.FILES, *parts.EXTRA_FILES):
             source = folder / "modules" / files.pattern.replace("*", "one")
             source.parent.mkdir(parents=True, exist_ok=True)
             source.write_text("kind: Something\n")
@@ -77,6 +77,18 @@ def test_all_parts_are_made_the_first_needed_first(machine: Machine) -> None:
     assert machine.compiled()[0].startswith("go.etcd.io/")
     assert machine.compiled()[1].endswith("/kube-apiserver")
     assert [file.name for file in made.folder("crds/gateway").iterdir()] == ["one.yaml"]
+
+
+def test_a_data_plane_is_made_only_when_asked_for(machine: Machine) -> None:
+    build.build()
+    plain = parts.find().missing_extras()
+
+    made = build.build(extras=True)
+
+    assert plain == (parts.GATEWAY.name, parts.GATEWAY_CRDS.folder)
+    assert made.missing_extras() == ()
+    assert machine.compiled()[len(parts.PROGRAMS) :] == [parts.GATEWAY.package]
+    assert made.program(parts.GATEWAY.name).exists()
 
 
 def test_what_is_there_is_not_made_again(machine: Machine) -> None:

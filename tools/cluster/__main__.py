@@ -1,4 +1,4 @@
-"""`python -m tools.cluster build|status|up`: the test cluster for people."""
+"""`python -m tools.cluster build|gateway|status|up`: the test cluster for people."""
 
 import argparse
 import signal
@@ -17,6 +17,9 @@ def main() -> int:
         match asked.command:
             case "build":
                 build.build(asked.jobs)
+                return 0
+            case "gateway":
+                build.build(asked.jobs, extras=True)
                 return 0
             case "status":
                 return status()
@@ -72,8 +75,10 @@ def up(*, nodes: bool) -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m tools.cluster", description=__doc__)
     commands = parser.add_subparsers(dest="command", required=True)
-    making = commands.add_parser("build", help="build what is missing, once for all clones")
-    making.add_argument("--jobs", type=int, help="compile at most this many packages at once")
+    building = commands.add_parser("build", help="build what is missing, once for all clones")
+    gateway = commands.add_parser("gateway", help="the same for Envoy Gateway, a real data plane")
+    for making in (building, gateway):
+        making.add_argument("--jobs", type=int, help="compile at most this many packages at once")
     commands.add_parser("status", help="say which parts are here, and how to get the others")
     running = commands.add_parser("up", help="run a cluster until Ctrl-C; prints its kubeconfig")
     running.add_argument("--no-nodes", action="store_true", help="without scheduler and fake node")

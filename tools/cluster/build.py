@@ -33,32 +33,40 @@ _SECONDS_BETWEEN_LINES = 10.0
 _LAST_LINES = 30
 
 
-def build(jobs: int | None = None) -> parts.Parts:
-    """Every missing part; `jobs` bounds how many packages are compiled at once."""
-    found = parts.find()
-    if not found.missing():
-        return found
+def build(jobs: int | None = None, *, extras: bool = False) -> parts.Parts:
+    """Every missing part of a cluster, or with `extras` of the data plane instead.
+
+    `jobs` bounds how many packages are compiled at once.
+    """
+    missing = _missing(extras=extras)
+    if not missing:
+        return parts.find()
     if shutil.which("go") is None:
         raise errors.Unavailable(
             "cannot build the test cluster: go is not on PATH",
             hint="install Go 1.26 or newer, or set KUBEBUILDER_ASSETS to a folder that has "
-            + ", ".join(found.missing()),
+            + ", ".join(missing),
         )
     cache = parts.cache_folder()
     cache.mkdir(parents=True, exist_ok=True)
     with _alone(cache):
         # Asked again: while we waited for the lock, another builder may have made all of it.
-        _make(cache, parts.find().missing(), jobs)
+        _make(cache, _missing(extras=extras), jobs)
     return parts.find()
+
+
+def _missing(*, extras: bool) -> tuple[str, ...]:
+    found = parts.find()
+    return found.missing_extras() if extras else found.missing()
 
 
 def _make(cache: Path, missing: tuple[str, ...], jobs: int | None) -> None:
     for number, name in enumerate(missing, 1):
         progress = f"[{number}/{len(missing)}] {name}"
-        for program in parts.PROGRAMS:
+        for program in (*parts.PROGRAMS, *parts.EXTRAS):
             if program.name == name:
                 _compile(program, cache / name, jobs, progress)
-        wanted = [files for files in parts.FILES if files.folder == name]
+        wanted = [files for files in (*parts.FILES, *parts.EXTRA_FILES) if files.folder == name]
         if wanted:
             _fetch(wanted, cache / name, progress)
     if missing:

@@ -19,6 +19,7 @@ from fairlead import errors
 RIG = Path(__file__).resolve().parents[2] / "tests" / "cluster" / "rig"
 KUBERNETES = "v1.36.3"
 HOW = "run `make test-cluster` (Go 1.26, about 10 minutes once) or set KUBEBUILDER_ASSETS"
+HOW_GATEWAY = "run `make gateway` (Go 1.26, about 7 minutes once)"
 _PINS = ("go.mod", "go.sum", "crds/go.mod", "crds/go.sum")
 
 
@@ -32,18 +33,15 @@ class Program:
     """The folder whose go.mod pins it."""
 
 
-def _helm() -> Program:
-    """Helm's engine behind a few lines of ours, so its name tells which lines and which pin."""
-    module = RIG / "helm"
-    seen = b"".join((module / name).read_bytes() for name in ("go.mod", "go.sum", "main.go"))
-    return Program(
-        f"helm-render-{hashlib.sha256(seen).hexdigest()[:8]}",
-        "fairlead.dev/tests/cluster/rig/helm",
-        module,
-    )
+def _pinned(name: str, package: str, module: Path) -> Program:
+    """A program that a module of its own pins, so its name tells which pin, and which lines."""
+    files = ("go.mod", "go.sum", "main.go", "tools.go")
+    seen = b"".join((module / file).read_bytes() for file in files if (module / file).exists())
+    return Program(f"{name}-{hashlib.sha256(seen).hexdigest()[:8]}", package, module)
 
 
-HELM = _helm()
+# Helm's engine behind a few lines of ours.
+HELM = _pinned("helm-render", "fairlead.dev/tests/cluster/rig/helm", RIG / "helm")
 # In the order in which a waiting test can use them.
 PROGRAMS = (
     Program("etcd", "go.etcd.io/etcd/server/v3"),
@@ -54,6 +52,11 @@ PROGRAMS = (
     Program("kubectl", "k8s.io/kubernetes/cmd/kubectl"),
     HELM,
 )
+# A real data plane: built only when asked for, because few tests need it.
+GATEWAY = _pinned(
+    "envoy-gateway", "github.com/envoyproxy/gateway/cmd/envoy-gateway", RIG / "gateway"
+)
+EXTRAS = (GATEWAY,)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,15 @@ FILES = (
 )
 
 
+GATEWAY_CRDS = Files(
+    f"crds/{GATEWAY.name}",
+    "github.com/envoyproxy/gateway",
+    "charts/gateway-helm/charts/crds/crds/generated/*.yaml",
+    RIG / "gateway",
+)
+EXTRA_FILES = (GATEWAY_CRDS,)
+
+
 @dataclass(frozen=True, slots=True)
 class Parts:
     """The parts that were found: programs by name, and the folder of taken files."""
@@ -95,9 +107,16 @@ class Parts:
         return found
 
     def missing(self) -> tuple[str, ...]:
-        programs = [program.name for program in PROGRAMS if program.name not in self.programs]
-        folders = dict.fromkeys(files.folder for files in FILES)
-        return (*programs, *(name for name in folders if not (self.files / name).is_dir()))
+        return self._lacking(PROGRAMS, FILES)
+
+    def missing_extras(self) -> tuple[str, ...]:
+        """What only a data plane needs; a cluster is whole without it."""
+        return self._lacking(EXTRAS, EXTRA_FILES)
+
+    def _lacking(self, programs: Iterable[Program], files: Iterable[Files]) -> tuple[str, ...]:
+        names = [program.name for program in programs if program.name not in self.programs]
+        folders = dict.fromkeys(one.folder for one in files)
+        return (*names, *(name for name in folders if not (self.files / name).is_dir()))
 
 
 def find() -> Parts:
@@ -133,7 +152,7 @@ def _places(cache: Path) -> list[Path]:
 
 
 def _found(places: Iterable[Path]) -> Iterable[tuple[str, Path]]:
-    for program in PROGRAMS:
+    for program in (*PROGRAMS, *EXTRAS):
         for place in places:
             path = place / program.name
             if os.access(path, os.X_OK) and path.is_file():

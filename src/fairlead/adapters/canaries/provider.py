@@ -48,7 +48,10 @@ class Site:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """A write of an object that the rollout owns; only what is named here is ours."""
+    """A write of an object that the rollout owns; only what is named here is ours.
+
+    `platform` puts the owner reference on it.
+    """
 
     object: Object
 
@@ -64,6 +67,15 @@ class Amend:
     ref: Ref
     operations: tuple[Object, ...]
     resource_version: str
+
+    @property
+    def patch(self) -> list[Object]:
+        """What is sent: an object of another version answers 409, as it does to a replace."""
+        path = "/metadata/resourceVersion"
+        return [
+            {"op": "replace", "path": path, "value": self.resource_version},
+            *self.operations,
+        ]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +97,7 @@ class Wanted:
     order: int
     route: Route
     at: dt.datetime
-    """When it was asked for."""
+    """When it is being written, by the clock that `shown` is asked with."""
 
 
 class Provider(Protocol):
@@ -95,13 +107,18 @@ class Provider(Protocol):
     apis: Sequence[Api]
     """Kinds that are read and written, for watches and rights."""
 
+    def delay(self, site: Site) -> float:
+        """Seconds after which proxies are held to know a write, or a ready endpoint."""
+        ...
+
     def refs(self, site: Site) -> tuple[Ref, ...]:
-        """The objects that carry this route, owned or adopted."""
+        """The objects that carry this route, or are read for it; owned, adopted or neither."""
         ...
 
     def problems(self, site: Site, found: Found) -> tuple[tuple[str, str], ...]:
         """Why the route cannot be kept here: pairs of a field path and a reason; empty if it can.
 
+        Paths begin at the wish: `vsName`, `virtualService.http[0].route`.
         Read with the object; `InvalidSpec` and no child is written while there is one.
         """
         ...

@@ -1,0 +1,171 @@
+"""The object that carries a route, whichever kind it is: what to write, and what was changed.
+
+An object of ours is made from the wish. One of somebody else is taken as it stands, without what
+we put into it before (`Shape.at_home`), and gets the route on top (`Shape.routed`); what is written
+is the difference, so every other field stays as it is.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from fairlead.adapters.canaries import marks, patches
+from fairlead.adapters.canaries.provider import Amend, Apply, Object, Ref, Wanted, Write
+from fairlead.adapters.kubernetes import compare
+
+
+class Shape(Protocol):
+    """How a spec of one kind holds a route; pure, and each undoes the other."""
+
+    def at_home(self, spec: Object, mark: marks.Mark | None) -> Object:
+        """The spec without anything of ours."""
+        ...
+
+    def routed(self, spec: Object, mark: marks.Mark) -> Object:
+        """Such a spec with the mark's route on top."""
+        ...
+
+    def homes(self, spec: Object) -> Mapping[str, int | None]:
+        """The primary's own weight at each place where we are not."""
+        ...
+
+    def seen(self, spec: Object) -> int:
+        """The canary's share, as the spec has it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Carrier:
+    """One object and the shape of its spec."""
+
+    ref: Ref
+    live: Object | None
+    shape: Shape
+    own: Object | None = None
+    """The spec that we make it from; None where it is somebody else's."""
+
+    namespace: str = ""
+
+    @property
+    def spec(self) -> Object:
+        return (self.live or {}).get("spec") or {}
+
+    @property
+    def mark(self) -> marks.Mark | None:
+        return marks.read(self.live)
+
+    @property
+    def order(self) -> int:
+        mark = self.mark
+        return max(marks.order(self.live), mark.order if mark is not None else 0)
+
+    def expected(self, mark: marks.Mark) -> Object:
+        """The spec as it is to be with this mark."""
+        base = self.own if self.own is not None else self.shape.at_home(self.spec, self.mark)
+        return self.shape.routed(base, mark)
+
+    def writes(self, wanted: Wanted) -> tuple[Write, ...]:
+        if self.order > wanted.order or (self.live is None and self.own is None):
+            return ()
+        last = self.mark
+        mark = marks.next_mark(wanted, last)
+        if self.own is None:
+            return self._amend(replace(mark, home=self._homes(last)))
+        spec = self.expected(mark)
+        mark = replace(mark, digest=compare.digest(spec))
+        if last is not None and replace(mark, at=last.at) == last and not self.drift():
+            return ()
+        return (Apply(self._made(spec, mark)),)
+
+    def drift(self) -> str:
+        """What somebody else changed in our part; empty if nothing."""
+        mark = self.mark
+        if mark is None or self.live is None:
+            return ""
+        expected = self.expected(mark)
+        if self.own is None:
+            return told(self.ref, self.spec, expected)
+        # The server may have filled in what we left open.
+        changed = compare.differences({"spec": expected}, {"spec": self.spec})
+        return f"{self._name}: {changed[0]} was changed" if changed else ""
+
+    def share(self) -> int:
+        return self.shape.seen(self.spec)
+
+    def give_back(self) -> tuple[Write, ...]:
+        """Somebody else's object as it would be if we had never come."""
+        if self.live is None or self.own is not None:
+            return ()
+        spec = self.shape.at_home(self.spec, self.mark)
+        after = {"metadata": marks.without(self.live), "spec": spec}
+        return self._patch(after)
+
+    @property
+    def _name(self) -> str:
+        return f"{self.ref.api.kind} {self.ref.name}"
+
+    def _homes(self, last: marks.Mark | None) -> Mapping[str, int | None]:
+        known = last.home if last is not None else {}
+        return {**known, **self.shape.homes(self.spec)}
+
+    def _amend(self, mark: marks.Mark) -> tuple[Write, ...]:
+        assert self.live is not None
+        spec, last = self.expected(mark), self.mark
+        if last is not None and replace(mark, at=last.at) == last and spec == self.spec:
+            return ()
+        meta = dict(self.live["metadata"])
+        meta["annotations"] = {**marks.annotations(self.live), **marks.written(mark)}
+        return self._patch({"metadata": meta, "spec": spec})
+
+    def _patch(self, after: Object) -> tuple[Write, ...]:
+        assert self.live is not None
+        before = {key: self.live[key] for key in ("metadata", "spec")}
+        operations = tuple(patches.diff(before, after))
+        version = str(self.live["metadata"]["resourceVersion"])
+        return (Amend(self.ref, operations, version),) if operations else ()
+
+    def _made(self, spec: Object, mark: marks.Mark) -> Object:
+        return owned(self.ref, self.namespace, spec, marks.written(mark))
+
+
+def owned(
+    ref: Ref, namespace: str, spec: Object, annotations: Mapping[str, str] | None = None
+) -> Object:
+    """An object of ours, as it is applied."""
+    api = ref.api
+    meta: Object = {"name": ref.name, "namespace": namespace}
+    if annotations:
+        meta["annotations"] = dict(annotations)
+    version = f"{api.group}/{api.version}"
+    return {"apiVersion": version, "kind": api.kind, "metadata": meta, "spec": spec}
+
+
+def told(ref: Ref, live: Object, expected: Object) -> str:
+    """The first difference of two specs, in words; empty if there is none."""
+    first = next(patches.diff(live, expected), None)
+    if first is None:
+        return ""
+    place = ".".join(_read(first["path"]))
+    match first["op"]:
+        case "add":
+            what = "is missing"
+        case "remove":
+            what = "was added"
+        case _:
+            what = f"is {_at(live, first['path'])!r}, not {first['value']!r}"
+    return f"{ref.api.kind} {ref.name}: {place} {what}"[:300]
+
+
+def _read(path: str) -> Iterator[str]:
+    return (part.replace("~1", "/").replace("~0", "~") for part in path.split("/")[1:])
+
+
+def _at(value: Object, path: str) -> object:
+    found: object = value
+    for part in _read(path):
+        match found:
+            case dict():
+                found = found.get(part)
+            case list():
+                found = found[int(part)]
+    return found

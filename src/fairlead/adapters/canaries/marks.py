@@ -1,0 +1,114 @@
+"""What we remember of a route on the object that carries it, as annotations.
+
+A control plane that comes up with an empty store finds there which write was the last, when it
+was, and what it meant; so it can tell a slow proxy from a hand that changed our weights.
+"""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, Any
+
+import msgspec
+
+from fairlead import errors
+from fairlead.adapters.canaries.provider import ORDER, Object, Wanted
+from fairlead.domain.rollouts.sight import Shown
+from fairlead.domain.traffic.routes import Route
+
+ROUTE = "fairlead.dev/route"
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """One write of a route."""
+
+    order: int
+    at: Annotated[dt.datetime, msgspec.Meta(tz=True)]
+    route: Route = field(default_factory=Route)
+    before: tuple[int, int] | None = None
+    """Order and share of the write before it: what the proxies show until they know this one."""
+
+    token: str = ""
+    """The value of the cookie that keeps a user with the canary; another one for each run."""
+
+    home: Mapping[str, int | None] = field(default_factory=dict)
+    """The primary's weight before we came, by its place; None where there was none."""
+
+    digest: str = ""
+    """Of the whole wish, so that a field which it no longer names is noticed."""
+
+
+def read(obj: Object | None) -> Mark | None:
+    """The mark on an object, if there is one that can be read."""
+    text = annotations(obj).get(ROUTE)
+    if not isinstance(text, str):
+        return None
+    try:
+        return msgspec.json.decode(text, type=Mark)
+    except (msgspec.MsgspecError, errors.Rejected):
+        # Somebody wrote into it: as good as no mark, and our next write puts it right.
+        return None
+
+
+def order(obj: Object | None) -> int:
+    """The order of the write that an object shows; 0 for none."""
+    text = annotations(obj).get(ORDER)
+    return int(text) if isinstance(text, str) and text.isdecimal() else 0
+
+
+def next_mark(wanted: Wanted, last: Mark | None) -> Mark:
+    """The mark of a write that follows the last one."""
+    affinity = wanted.route.affinity
+    keeps = last is not None and affinity is not None and last.route.affinity is not None
+    token = last.token if last is not None and keeps else f"r{wanted.order}"
+    return Mark(
+        order=wanted.order,
+        at=wanted.at,
+        route=wanted.route,
+        before=_before(wanted, last),
+        token=token if affinity is not None else "",
+        home=last.home if last is not None else {},
+    )
+
+
+def written(mark: Mark) -> dict[str, str]:
+    """The annotations that carry a mark."""
+    return {ORDER: str(mark.order), ROUTE: msgspec.json.encode(mark, order="sorted").decode()}
+
+
+def without(obj: Object) -> Object:
+    """The object's metadata as it was before we came."""
+    meta = dict(obj.get("metadata") or {})
+    kept = {key: value for key, value in annotations(obj).items() if key not in (ORDER, ROUTE)}
+    if kept:
+        return {**meta, "annotations": kept}
+    return {key: value for key, value in meta.items() if key != "annotations"}
+
+
+def settled(mark: Mark, delay: float, now: dt.datetime) -> tuple[Shown | None, float]:
+    """What the proxies show by the time alone, and in how many seconds to look again."""
+    left = (mark.at + dt.timedelta(seconds=delay) - now).total_seconds()
+    # A clock that was set back must not make us wait for longer than the delay.
+    if 0 < left <= delay:
+        return earlier(mark), left
+    return Shown(mark.order, mark.route.share), 0.0
+
+
+def earlier(mark: Mark) -> Shown | None:
+    """What the proxies show until they know the write."""
+    return Shown(*mark.before) if mark.before is not None else None
+
+
+def annotations(obj: Object | None) -> Mapping[str, Any]:
+    meta = (obj or {}).get("metadata") or {}
+    return meta.get("annotations") or {}
+
+
+def _before(wanted: Wanted, last: Mark | None) -> tuple[int, int] | None:
+    if last is None:
+        return None
+    if last.order == wanted.order:
+        # The same write once more: what was shown before it is still what was.
+        return last.before
+    return last.order, last.route.share

@@ -1,0 +1,108 @@
+"""Two Services in one list of weighted destinations, as VirtualService and HTTPRoute have it.
+
+The canary takes its share from the primary's weight; other destinations keep theirs. So a list is
+always what somebody wrote (`at_home`) with our route on top (`routed`), and the two undo each
+other.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from fairlead.adapters.canaries.provider import Object
+from fairlead.domain.traffic import weights
+from fairlead.domain.traffic.routes import Route
+from fairlead.domain.values import ALL
+
+LEAST = 10
+"""The smallest weight that is shared where it stands beside others' weights."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sides:
+    """How to tell the two apart among destinations, and what a missing weight means."""
+
+    is_primary: Callable[[Object], bool]
+    is_canary: Callable[[Object], bool]
+    canary: Callable[[Object], Object]
+    """The canary's entry, made from the primary's."""
+
+    unsaid: int
+    """The weight of an entry beside others that names none."""
+
+    def primaries(self, items: Iterable[Object]) -> list[Object]:
+        return [item for item in items if self.is_primary(item)]
+
+    def weight(self, item: Object) -> int:
+        given = item.get("weight")
+        return given if isinstance(given, int) else self.unsaid
+
+
+def weigh(items: Sequence[Object], sides: Sides) -> int | None:
+    """The weight that the two share; None where the primary stands alone, so all of it is."""
+    ours = [item for item in items if sides.is_primary(item) or sides.is_canary(item)]
+    return None if len(ours) == len(items) else sum(map(sides.weight, ours))
+
+
+def at_home(items: Sequence[Object], sides: Sides, alone: int | None) -> list[Object]:
+    """The list without us; `alone` is the weight of a primary that has nobody beside it."""
+    if not any(map(sides.is_canary, items)):
+        return list(items)
+    total = weigh(items, sides)
+    weight = alone if total is None else total
+    return [
+        _weighted(item, weight) if sides.is_primary(item) else item
+        for item in items
+        if not sides.is_canary(item)
+    ]
+
+
+def routed(items: Sequence[Object], sides: Sides, route: Route) -> list[Object]:
+    """The list as somebody wrote it, with our route on top."""
+    if not route.joined:
+        return list(items)
+    total = weigh(items, sides)
+    primary, canary = _split(ALL if total is None else total, route.share)
+    made: list[Object] = []
+    for item in items:
+        if sides.is_primary(item):
+            made += (_weighted(item, primary), _weighted(sides.canary(item), canary))
+        else:
+            made.append(item)
+    return made
+
+
+def seen(items: Sequence[Object], sides: Sides) -> int:
+    """The canary's share of what the two carry, in percent."""
+    ours = [item for item in items if sides.is_primary(item) or sides.is_canary(item)]
+    if not any(sides.is_canary(item) for item in ours):
+        return 0
+    canary = sum(sides.weight(item) for item in ours if sides.is_canary(item))
+    primary = sum(sides.weight(item) for item in ours if sides.is_primary(item))
+    return weights.in_percent((primary, canary))[1] if primary + canary else 0
+
+
+def problem(items: Sequence[Object], sides: Sides) -> str:
+    """Why this list cannot be shared; empty if it can."""
+    if len(sides.primaries(items)) > 1:
+        return "the primary's Service stands here more than once; use one entry for it"
+    total = weigh(items, sides)
+    if total is not None and total < LEAST:
+        return (
+            f"the primary's weight beside others is too small to be shared, {total}; "
+            f"multiply all weights here so that it is {LEAST} or more, best 100"
+        )
+    return ""
+
+
+def _split(total: int, share: int) -> tuple[int, int]:
+    """Whole weights; a share that is not 0 or all never becomes it by rounding."""
+    canary = (total * share + ALL // 2) // ALL
+    if 0 < share < ALL:
+        canary = min(max(canary, 1), total - 1)
+    return total - canary, canary
+
+
+def _weighted(item: Object, weight: int | None) -> Object:
+    if weight is None:
+        return {key: value for key, value in item.items() if key != "weight"}
+    return {**item, "weight": weight}

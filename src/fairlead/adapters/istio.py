@@ -1,0 +1,404 @@
+"""Istio: weights in a VirtualService, our own or one that exists.
+
+What the wish may say:
+
+    vsName           an existing VirtualService, amended in place; without it one of ours is made
+    virtualService   from this spec: hosts, gateways, http, tcp, tls, whatever else Istio knows
+    routes           names of the http routes to share, where not all of them are meant
+    destinationRule  an existing rule of the primary, whose policy the canary is to have as well
+    delay            seconds until every proxy is held to know a change
+
+Proxies of a mesh do not tell what they know, so a change counts as shown after the delay; where
+istiod writes a status, it must have taken the change in as well. istiod collects changes for
+100 ms, and proxies were seen to follow within 150 ms; the default leaves room for a busy one.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from fairlead import errors
+from fairlead.adapters.canaries import carrier, marks, matching, shares
+from fairlead.adapters.canaries.matching import Condition
+from fairlead.adapters.canaries.provider import Apply, Found, Object, Ref, Site, Wanted, Write
+from fairlead.domain.rollouts.sight import Shown
+from fairlead.domain.traffic.routes import Route
+from fairlead.intents.kubernetes import Api
+
+VIRTUAL_SERVICES = Api("networking.istio.io", "v1", "virtualservices", "VirtualService")
+DESTINATION_RULES = Api("networking.istio.io", "v1", "destinationrules", "DestinationRule")
+DELAY = 2.0
+PATIENCE = dt.timedelta(seconds=30)
+"""So long istiod's status may lag behind; one that lags longer is written by nobody any more."""
+
+_SECTIONS = ("http", "tcp", "tls")
+_ANSWERS_ITSELF = ("redirect", "directResponse", "delegate")
+
+
+class Istio:
+    """A rollout's route as a VirtualService."""
+
+    name = "istio"
+    apis: Sequence[Api] = (VIRTUAL_SERVICES, DESTINATION_RULES)
+
+    def delay(self, site: Site) -> float:
+        return float(site.wish.get("delay", DELAY))
+
+    def refs(self, site: Site) -> tuple[Ref, ...]:
+        source = site.wish.get("destinationRule")
+        rules = (_rule_source(site), _rule_ref(site)) if source else ()
+        return (_service_ref(site), *rules)
+
+    def problems(self, site: Site, found: Found) -> tuple[tuple[str, str], ...]:
+        return tuple(_problems(site, found))
+
+    def writes(self, site: Site, wanted: Wanted, found: Found) -> tuple[Write, ...]:
+        held = _carrier(site, found)
+        if held.order > wanted.order:
+            return ()
+        _check_able(site, held.spec if held.own is None else held.own, wanted.route)
+        made = held.writes(wanted)
+        # Its policy first: a canary without it may refuse what the primary accepts.
+        rule = _rule(site, found) if wanted.route.joined else None
+        return (Apply(rule), *made) if rule is not None and _differs(rule, found, site) else made
+
+    def shown(self, site: Site, found: Found, now: dt.datetime) -> tuple[Shown | None, float]:
+        held = _carrier(site, found)
+        mark = held.mark
+        if mark is None:
+            return None, 0.0
+        drift = held.drift() or _rule_drift(site, found, mark)
+        if drift:
+            return Shown(mark.order, held.share(), drift), 0.0
+        if _lags(held.live) and now < mark.at + PATIENCE:
+            return marks.earlier(mark), 1.0
+        return marks.settled(mark, self.delay(site), now)
+
+    def give_back(self, site: Site, found: Found) -> tuple[Write, ...]:
+        return _carrier(site, found).give_back()
+
+
+@dataclass(frozen=True, slots=True)
+class _Shape:
+    """A VirtualService's spec with and without our route."""
+
+    site: Site
+
+    def at_home(self, spec: Object, mark: marks.Mark | None) -> Object:
+        home = mark.home if mark is not None else {}
+        made = dict(spec)
+        for section in _sections(spec):
+            theirs = self._places(spec, section)
+            made[section] = [self._rule_at_home(rule, home.get(place)) for place, rule in theirs]
+        return made
+
+    def routed(self, spec: Object, mark: marks.Mark) -> Object:
+        made = dict(spec)
+        for section in _sections(spec):
+            rules: list[Object] = []
+            for _, rule in self._places(spec, section):
+                if not self._is_shared(section, rule):
+                    rules.append(rule)
+                elif section == "http":
+                    rules += self._routed_http(rule, mark, len(rules))
+                else:
+                    rules.append(self._weighted(rule, mark.route))
+            made[section] = rules
+        return made
+
+    def homes(self, spec: Object) -> Mapping[str, int | None]:
+        sides = _sides(self.site)
+        return {
+            place: sides.primaries(rule["route"])[0].get("weight")
+            for place, rule in self.shared(spec)
+            if not any(map(sides.is_canary, rule["route"]))
+        }
+
+    def seen(self, spec: Object) -> int:
+        sides = _sides(self.site)
+        return max((shares.seen(rule["route"], sides) for _, rule in self.shared(spec)), default=0)
+
+    def shared(self, spec: Object) -> Iterator[tuple[str, Object]]:
+        """The rules that the two share, with their places."""
+        for section in _sections(spec):
+            for place, rule in self._places(spec, section):
+                if self._is_shared(section, rule):
+                    yield place, rule
+
+    def _is_shared(self, section: str, rule: Object) -> bool:
+        chosen = self.site.wish.get("routes")
+        if chosen and (section != "http" or rule.get("name") not in chosen):
+            return False
+        return bool(_sides(self.site).primaries(rule.get("route") or ()))
+
+    def _places(self, spec: Object, section: str) -> Iterator[tuple[str, Object]]:
+        """Everybody's rules but those that we put in."""
+        mine = f"fairlead/{self.site.name}/"
+        theirs = (rule for rule in spec[section] if not str(rule.get("name")).startswith(mine))
+        return ((f"{section}.{index}", rule) for index, rule in enumerate(theirs))
+
+    def _rule_at_home(self, rule: Object, alone: int | None) -> Object:
+        sides = _sides(self.site)
+        if not sides.primaries(rule.get("route") or ()):
+            return rule
+        made = {**rule, "route": shares.at_home(rule["route"], sides, alone)}
+        if sides.is_canary({"destination": rule.get("mirror") or {}}):
+            del made["mirror"]
+            made.pop("mirrorPercentage", None)
+        return made
+
+    def _weighted(self, rule: Object, route: Route) -> Object:
+        return {**rule, "route": shares.routed(rule["route"], _sides(self.site), route)}
+
+    def _routed_http(self, rule: Object, mark: marks.Mark, before: int) -> list[Object]:
+        sides, route = _sides(self.site), mark.route
+        canary = sides.canary(sides.primaries(rule["route"])[0])
+        made = self._weighted(rule, route)
+        made["route"] = [_kept(one, mark) if sides.is_canary(one) else one for one in made["route"]]
+        if route.mirror and "mirror" not in rule:
+            made["mirror"] = canary["destination"]
+            made["mirrorPercentage"] = {"value": int(route.mirror)}
+        picked: list[Object] = []
+        for conditions, target in _picks(canary, mark):
+            match = _crossed(rule.get("match") or [{}], conditions)
+            if match:
+                name = f"fairlead/{self.site.name}/{before + len(picked)}"
+                picked.append({**rule, "name": name, "match": match, "route": [target]})
+        return [*picked, made]
+
+
+def _picks(canary: Object, mark: marks.Mark) -> Iterator[tuple[list[Condition], Object]]:
+    """Who goes to the canary whatever the weights say: conditions, one of which must hold."""
+    alone = {key: value for key, value in canary.items() if key != "weight"}
+    if mark.route.affinity is not None:
+        yield [matching.sticky(mark.route.affinity, mark.token)], alone
+    if mark.route.matches:
+        yield [matching.condition(one) for one in mark.route.matches], _kept(alone, mark)
+
+
+def _crossed(theirs: Sequence[Object], ours: Sequence[Condition]) -> list[Object]:
+    """Each of their matches with each of our conditions on top.
+
+    A header has one condition in a match. Where theirs names our header already, there is no way
+    to ask for both, and such requests go by the weights.
+    """
+    return [
+        {
+            **match,
+            "headers": {**(match.get("headers") or {}), one.header: {one.how.value: one.value}},
+        }
+        for match in theirs
+        for one in ours
+        if one.header not in (match.get("headers") or {})
+    ]
+
+
+def _kept(destination: Object, mark: marks.Mark) -> Object:
+    """The destination, handing out the cookie that keeps users with it, where that is wished."""
+    if mark.route.affinity is None:
+        return destination
+    headers = destination.get("headers") or {}
+    response = headers.get("response") or {}
+    cookie = {"Set-Cookie": matching.set_cookie(mark.route.affinity, mark.token)}
+    added = {**response, "add": {**(response.get("add") or {}), **cookie}}
+    return {**destination, "headers": {**headers, "response": added}}
+
+
+def _sides(site: Site) -> shares.Sides:
+    def leads_to(service: str) -> Callable[[Object], bool]:
+        return lambda item: _is_host((item.get("destination") or {}).get("host"), site, service)
+
+    def canary(primary: Object) -> Object:
+        # A subset is one of the primary's own; the canary's Service has none.
+        given = {k: v for k, v in primary["destination"].items() if k != "subset"}
+        rest = str(given["host"]).partition(".")[1:]
+        return {**primary, "destination": {**given, "host": "".join((site.canary.service, *rest))}}
+
+    return shares.Sides(leads_to(site.primary.service), leads_to(site.canary.service), canary, 0)
+
+
+def _is_host(host: object, site: Site, service: str) -> bool:
+    """Whether a host of a VirtualService in the site's namespace means this Service."""
+    name, _, rest = str(host).partition(".")
+    space = site.namespace
+    return name == service and (
+        rest in ("", space, f"{space}.svc") or rest.startswith(f"{space}.svc.")
+    )
+
+
+def _sections(spec: Object) -> Iterator[str]:
+    return (section for section in _SECTIONS if isinstance(spec.get(section), list))
+
+
+def _carrier(site: Site, found: Found) -> carrier.Carrier:
+    ref = _service_ref(site)
+    own = None if site.wish.get("vsName") else _own(site)
+    return carrier.Carrier(ref, found.get(ref), _Shape(site), own, site.namespace)
+
+
+def _own(site: Site) -> Object:
+    """The spec of a VirtualService of ours, with all traffic on the primary."""
+    wish = dict(site.wish.get("virtualService") or {})
+    destination = {"host": site.primary.service, "port": {"number": site.primary.port}}
+    home = [{"destination": destination}]
+    if not any(wish.get(section) for section in _SECTIONS):
+        wish["http"] = [{}]
+    for section in _sections(wish):
+        wish[section] = [
+            rule
+            if any(key in rule for key in ("route", *_ANSWERS_ITSELF))
+            else {**rule, "route": home}
+            for rule in wish[section]
+        ]
+    return {"hosts": [site.primary.service], **wish}
+
+
+def _service_ref(site: Site) -> Ref:
+    return Ref(VIRTUAL_SERVICES, str(site.wish.get("vsName") or site.name))
+
+
+def _lags(live: Object | None) -> bool:
+    """Whether istiod writes a status here and has not yet seen the newest spec."""
+    seen = ((live or {}).get("status") or {}).get("observedGeneration")
+    generation = (live or {}).get("metadata", {}).get("generation", 0)
+    return seen is not None and int(seen) < int(generation)
+
+
+# --- the canary's DestinationRule -----------------------------------------------------------
+
+
+def _rule_source(site: Site) -> Ref:
+    return Ref(DESTINATION_RULES, str(site.wish["destinationRule"]))
+
+
+def _rule_ref(site: Site) -> Ref:
+    return Ref(DESTINATION_RULES, site.canary.service)
+
+
+def _rule(site: Site, found: Found) -> Object | None:
+    """The primary's policy for the canary's host; subsets are labels of the primary's pods."""
+    if not site.wish.get("destinationRule"):
+        return None
+    source = found.get(_rule_source(site))
+    if source is None:
+        return None
+    policy = {key: value for key, value in source["spec"].items() if key != "subsets"}
+    spec = {**policy, "host": _sides(site).canary({"destination": policy})["destination"]["host"]}
+    return carrier.owned(_rule_ref(site), site.namespace, spec)
+
+
+def _rule_drift(site: Site, found: Found, mark: marks.Mark) -> str:
+    rule = _rule(site, found) if mark.route.joined else None
+    if rule is None or not _differs(rule, found, site):
+        return ""
+    return f"DestinationRule {site.canary.service} is not as the primary's"
+
+
+def _differs(rule: Object, found: Found, site: Site) -> bool:
+    live = found.get(_rule_ref(site))
+    return live is None or bool(carrier.told(_rule_ref(site), live["spec"], rule["spec"]))
+
+
+# --- what stands in the way -----------------------------------------------------------------
+
+
+def _problems(site: Site, found: Found) -> Iterator[tuple[str, str]]:
+    adopted = site.wish.get("vsName")
+    live = found.get(_service_ref(site))
+    if adopted and live is None:
+        yield "vsName", f"there is no VirtualService of this name here: {adopted}"
+        return
+    malformed = list(_malformed(site.wish.get("virtualService")))
+    yield from malformed
+    if not malformed:
+        held = _carrier(site, found)
+        yield from _unshareable(site, held.spec if held.own is None else held.own)
+    yield from _rule_problems(site, found)
+
+
+def _unshareable(site: Site, spec: Object) -> Iterator[tuple[str, str]]:
+    """Why a spec cannot carry the route."""
+    shape, adopted = _Shape(site), bool(site.wish.get("vsName"))
+    shared = dict(shape.shared(spec))
+    if not shared:
+        chosen = ", ".join(site.wish.get("routes") or ())
+        where = f"no route named {chosen} leads" if chosen else "no route leads"
+        field = "routes" if chosen else "vsName" if adopted else "virtualService"
+        yield field, f"{where} to the Service {site.primary.service}"
+    for place, rule in shared.items():
+        why = shares.problem(rule["route"], _sides(site))
+        section, _, index = place.partition(".")
+        path = f"{section}[{index}].route"
+        if why and adopted:
+            yield "vsName", f"{path}: {why}"
+        elif why:
+            yield f"virtualService.{path}", why
+
+
+def _malformed(wish: object) -> Iterator[tuple[str, str]]:
+    """What of a spec for a VirtualService of ours we could not even read."""
+    if wish is None:
+        return
+    if not isinstance(wish, Mapping):
+        yield "virtualService", "must be the spec of a VirtualService"
+        return
+    hosts = wish.get("hosts", ["*"])
+    if not isinstance(hosts, list) or not hosts or not all(map(_is_text, hosts)):
+        yield "virtualService.hosts", "must be a list of host names"
+    for section in _SECTIONS:
+        rules = wish.get(section, [])
+        if not isinstance(rules, list):
+            yield f"virtualService.{section}", "must be a list of routes"
+            continue
+        for index, rule in enumerate(rules):
+            yield from _malformed_rule(rule, f"virtualService.{section}[{index}]")
+
+
+def _malformed_rule(rule: object, path: str) -> Iterator[tuple[str, str]]:
+    if not isinstance(rule, Mapping):
+        yield path, "must be a route"
+        return
+    route = rule.get("route", [])
+    if not isinstance(route, list):
+        yield f"{path}.route", "must be a list of destinations"
+        return
+    for index, one in enumerate(route):
+        destination = one.get("destination") if isinstance(one, Mapping) else None
+        if not isinstance(destination, Mapping) or not _is_text(destination.get("host")):
+            yield f"{path}.route[{index}].destination.host", "must name a host"
+        elif not isinstance(one.get("weight", 0), int) or one.get("weight", 0) < 0:
+            yield f"{path}.route[{index}].weight", "must be a whole number, 0 or more"
+
+
+def _rule_problems(site: Site, found: Found) -> Iterator[tuple[str, str]]:
+    name = site.wish.get("destinationRule")
+    if not name:
+        return
+    source = found.get(_rule_source(site))
+    if source is None:
+        yield "destinationRule", f"there is no DestinationRule of this name here: {name}"
+    elif not _is_host(source["spec"].get("host"), site, site.primary.service):
+        host = source["spec"].get("host")
+        yield "destinationRule", f"{name} is not about {site.primary.service}, but about: {host}"
+
+
+def _check_able(site: Site, spec: Object, route: Route) -> None:
+    """Refuse a route that this VirtualService cannot show, before half of it is written."""
+    https = [rule for place, rule in _Shape(site).shared(spec) if place.startswith("http.")]
+    if not https and (route.matches or route.mirror or route.affinity):
+        raise errors.Rejected(
+            f"only http routes know headers, cookies and copies: {_service_ref(site).name}",
+            hint="use weights alone, or add an http route to the primary",
+        )
+    sides = _sides(site)
+    for rule in https:
+        mirror = rule.get("mirror")
+        if route.mirror and mirror and not sides.is_canary({"destination": mirror}):
+            raise errors.Rejected(
+                f"the route sends its copies elsewhere already: {mirror.get('host')}",
+                hint="remove mirror from the VirtualService or from the strategy",
+            )
+
+
+def _is_text(value: object) -> bool:
+    return isinstance(value, str) and bool(value)

@@ -1,0 +1,105 @@
+"""Weights in a list of destinations: ours change, others' stay, and all can be undone."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as some
+
+from fairlead.adapters.canaries import shares
+from fairlead.domain.traffic.routes import AT_HOME, STANDBY, only_split
+
+SIDES = shares.Sides(
+    lambda item: item["to"] == "shop",
+    lambda item: item["to"] == "shop-canary",
+    lambda item: {**item, "to": "shop-canary"},
+    1,
+)
+
+
+def shop(weight: int | None = None) -> dict[str, Any]:
+    return {"to": "shop"} if weight is None else {"to": "shop", "weight": weight}
+
+
+@pytest.mark.parametrize(
+    ("items", "share", "weights"),
+    [
+        ([shop()], 0, [100, 0]),
+        ([shop()], 10, [90, 10]),
+        ([shop(1)], 35, [65, 35]),
+        ([shop(100)], 100, [0, 100]),
+        ([shop(80), {"to": "other", "weight": 20}], 10, [72, 8, 20]),
+        ([{"to": "other", "weight": 20}, shop(80)], 50, [20, 40, 40]),
+        # Rounded, a share of 1 % of 10 would be nothing, and one of 99 % all.
+        ([shop(10), {"to": "other", "weight": 90}], 1, [9, 1, 90]),
+        ([shop(10), {"to": "other", "weight": 90}], 99, [1, 9, 90]),
+        ([shop(10), {"to": "other", "weight": 90}], 100, [0, 10, 90]),
+    ],
+)
+def test_the_canary_takes_its_share_from_the_primary_alone(
+    items: list[dict[str, Any]], share: int, weights: list[int]
+) -> None:
+    route = only_split(share)
+
+    made = shares.routed(items, SIDES, route)
+
+    assert [one["weight"] for one in made] == weights
+
+
+def test_a_canary_that_has_not_joined_is_not_in_the_list() -> None:
+    assert shares.routed([shop()], SIDES, AT_HOME) == [shop()]
+
+
+@given(
+    some.integers(0, 100),
+    some.integers(10, 1000) | some.none(),
+    some.lists(some.integers(0, 100), max_size=2),
+)
+def test_home_undoes_what_was_routed(share: int, weight: int | None, others: list[int]) -> None:
+    beside = [{"to": "other", "weight": one} for one in others]
+    theirs = [shop(weight), *beside] if weight or not beside else [shop(100), *beside]
+
+    made = shares.routed(theirs, SIDES, only_split(share))
+
+    assert shares.at_home(made, SIDES, theirs[0].get("weight")) == theirs
+    assert made[-1:] == beside[-1:] or not beside
+
+
+def test_a_list_without_a_canary_is_home_as_it_stands() -> None:
+    assert shares.at_home([shop(7)], SIDES, None) == [shop(7)]
+
+
+@given(some.integers(0, 100))
+def test_the_share_that_was_given_is_seen(share: int) -> None:
+    assert shares.seen(shares.routed([shop()], SIDES, only_split(share)), SIDES) == share
+
+
+@pytest.mark.parametrize(
+    ("items", "share"),
+    [
+        ([shop()], 0),
+        ([shop(30), {"to": "shop-canary", "weight": 10}], 25),
+        ([shop(0), {"to": "shop-canary", "weight": 0}], 0),
+        ([shop(), {"to": "shop-canary"}], 50),
+    ],
+)
+def test_weights_of_any_sum_are_read_as_a_share(items: list[dict[str, Any]], share: int) -> None:
+    assert shares.seen(items, SIDES) == share
+
+
+@pytest.mark.parametrize(
+    ("items", "why"),
+    [
+        ([shop()], ""),
+        ([shop(1)], ""),
+        ([shop(10), {"to": "other", "weight": 1}], ""),
+        ([shop(9), {"to": "other", "weight": 1}], "too small to be shared, 9"),
+        ([shop(50), shop(50)], "more than once"),
+        (shares.routed([shop()], SIDES, STANDBY), ""),
+    ],
+)
+def test_a_list_that_cannot_be_shared_says_why(items: list[dict[str, Any]], why: str) -> None:
+    found = shares.problem(items, SIDES)
+
+    assert why in found
+    assert bool(found) == bool(why)

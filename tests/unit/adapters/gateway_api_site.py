@@ -1,0 +1,80 @@
+"""A shop behind an HTTPRoute, its own or one that somebody wrote."""
+
+from typing import Any
+
+from fairlead.adapters import gateway_api
+from fairlead.adapters.canaries.provider import Backend, Object, Ref, Site
+from fairlead.domain.traffic.routes import (
+    Match,
+    Where,
+)
+from tests.unit.adapters.canaries.hands import Hands
+
+MINE = Ref(gateway_api.HTTP_ROUTES, "shop")
+WEB = Ref(gateway_api.HTTP_ROUTES, "web")
+SIDE = Ref(gateway_api.HTTP_ROUTES, "shop-fairlead")
+BETA = Match(Where.HEADER, "X-Beta", "yes")
+PARENTS = [{"group": "gateway.networking.k8s.io", "kind": "Gateway", "name": "public"}]
+SLASH = {"path": {"type": "PathPrefix", "value": "/"}}
+
+
+def ref(name: str, weight: int = 1, **more: Any) -> Object:
+    """A backend as the API server completes it."""
+    return {"group": "", "kind": "Service", "name": name, "port": 80, "weight": weight, **more}
+
+
+THEIRS: Object = {
+    "metadata": {"labels": {"team": "web"}},
+    "spec": {
+        "parentRefs": PARENTS,
+        "hostnames": ["shop.example.com"],
+        "rules": [
+            {"matches": [{"path": {"type": "Exact", "value": "/x"}}], "backendRefs": [ref("x")]},
+            {
+                "name": "web",
+                "matches": [SLASH],
+                "filters": [{"type": "URLRewrite", "urlRewrite": {"somethingNew": [1, 2]}}],
+                "timeouts": {"request": "5s"},
+                "backendRefs": [ref("shop")],
+            },
+            {"matches": [{"path": {"type": "PathPrefix", "value": "/old"}}],
+             "backendRefs": [ref("shop", 80), ref("legacy", 20)]},
+        ],
+    },
+}  # fmt: skip
+
+
+def site(**wish: Any) -> Site:
+    return Site("prod", "shop", Backend("shop", 80), Backend("shop-canary", 80), wish)
+
+
+def own(**wish: Any) -> Hands:
+    wish = {"route": {"parentRefs": PARENTS}} | wish
+    return Hands(gateway_api.GatewayApi(), site(**wish))
+
+
+def adopted(spec: Object | None = None) -> Hands:
+    hands = Hands(gateway_api.GatewayApi(), site(routeName="web"))
+    hands.put(WEB, {**THEIRS, "spec": spec} if spec is not None else THEIRS)
+    return hands
+
+
+def weights(hands: Hands, which: Ref, rule: int = 0) -> dict[str, int]:
+    refs = hands.found[which]["spec"]["rules"][rule]["backendRefs"]
+    return {one["name"]: one.get("weight", 1) for one in refs}
+
+
+def take_in(hands: Hands, *, behind: int = 0) -> None:
+    """A gateway's controller accepts what is written."""
+    for route in hands.found.values():
+        seen = route["metadata"]["generation"] - behind
+        route["status"] = {"parents": [parent("gate", seen)]}
+
+
+def parent(name: str, seen: int, *, accepted: str = "True", resolved: str = "True") -> Object:
+    said = {"Accepted": accepted, "ResolvedRefs": resolved}
+    conditions = [
+        {"type": kind, "status": status, "observedGeneration": seen}
+        for kind, status in said.items()
+    ]
+    return {"controllerName": name, "parentRef": PARENTS[0], "conditions": conditions}

@@ -1,0 +1,90 @@
+"""A shop behind a VirtualService, its own or one that somebody wrote."""
+
+from typing import Any
+
+from fairlead.adapters import istio
+from fairlead.adapters.canaries.provider import Backend, Object, Ref, Site
+from fairlead.domain.traffic.routes import (
+    Match,
+    Where,
+)
+from tests.unit.adapters.canaries.hands import Hands
+
+SERVICE = Ref(istio.VIRTUAL_SERVICES, "shop")
+WEB = Ref(istio.VIRTUAL_SERVICES, "web")
+RULE = Ref(istio.DESTINATION_RULES, "shop-policy")
+COPY = Ref(istio.DESTINATION_RULES, "shop-canary")
+POLICY = {
+    "host": "shop.prod.svc.cluster.local",
+    "trafficPolicy": {"tls": {"mode": "ISTIO_MUTUAL"}, "somethingNew": 1},
+    "subsets": [{"name": "v1", "labels": {"v": "1"}}],
+}
+BETA = Match(Where.HEADER, "X-Beta", "yes")
+
+# As somebody may have written it: fields that we do not know, and routes that are not ours.
+THEIRS: Object = {
+    "apiVersion": "networking.istio.io/v1",
+    "kind": "VirtualService",
+    "metadata": {"annotations": {"argocd.argoproj.io/tracking-id": "shop:VirtualService"}},
+    "spec": {
+        "hosts": ["shop.example.com"],
+        "gateways": ["istio-system/public"],
+        "exportTo": ["."],
+        "http": [
+            {
+                "name": "admin",
+                "match": [{"uri": {"prefix": "/admin"}}],
+                "route": [{"destination": {"host": "admin"}}],
+            },
+            {
+                "name": "preview",
+                "match": [{"uri": {"prefix": "/preview"}}],
+                "route": [{"destination": {"host": "shop-canary"}}],
+            },
+            {
+                "name": "web",
+                "match": [{"uri": {"prefix": "/"}}, {"uri": {"exact": "/x"}, "port": 80}],
+                "timeout": "5s",
+                "retries": {"attempts": 3, "somethingNew": {"deep": [1, 2]}},
+                "route": [
+                    {
+                        "destination": {
+                            "host": "shop.prod.svc.cluster.local",
+                            "port": {"number": 80},
+                            "subset": "v1",
+                        },
+                        "headers": {"request": {"set": {"x-from": "gate"}}},
+                    }
+                ],
+            },
+        ],
+        "tcp": [
+            {
+                "match": [{"port": 5432}],
+                "route": [
+                    {"destination": {"host": "shop.prod"}, "weight": 80},
+                    {"destination": {"host": "legacy"}, "weight": 20},
+                ],
+            }
+        ],
+    },
+}
+
+
+def site(**wish: Any) -> Site:
+    return Site("prod", "shop", Backend("shop", 80), Backend("shop-canary", 80), wish)
+
+
+def own(**wish: Any) -> Hands:
+    return Hands(istio.Istio(), site(**wish))
+
+
+def adopted(spec: Object | None = None, **wish: Any) -> Hands:
+    hands = Hands(istio.Istio(), site(vsName="web", **wish))
+    hands.put(WEB, {**THEIRS, "spec": spec} if spec is not None else THEIRS)
+    return hands
+
+
+def weights(hands: Hands, ref: Ref, section: str = "http", index: int = -1) -> dict[str, int]:
+    rule = hands.found[ref]["spec"][section][index]
+    return {one["destination"]["host"]: one.get("weight") for one in rule["route"]}
