@@ -3,19 +3,32 @@
 An adapter joins by giving the fixture `site` one more parameter.
 """
 
+from collections.abc import AsyncIterator
+from pathlib import Path
+
 import pytest
 
+from fairlead.adapters.processes import clean_up
 from fairlead.domain.rollouts.messages import Slot
 from fairlead.domain.traffic.routes import AT_HOME, STANDBY, only_split
+from tests.contract.local import berth
 from tests.contract.rollout_ports import Site
 from tests.fakes.rollouts import Ground
 from tests.unit.domain.rollouts.world import version
 
+pytestmark = pytest.mark.xdist_group("envoy")
 
-@pytest.fixture(params=["fake"])
-def site(request: pytest.FixtureRequest) -> Site:
-    ground = Ground()
-    return Site(ground, ground, (version("v1"), version("v2")))
+
+@pytest.fixture(params=["fake", "local"])
+async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
+    if request.param == "fake":
+        ground = Ground()
+        yield Site(ground, ground, (version("v1"), version("v2")))
+        return
+    async with berth.machine(tmp_path) as machine:
+        first, second = await berth.kept(machine)
+        yield Site(machine, machine, (first.want.version, second.want.version))
+    await clean_up(tmp_path / "processes", drain_seconds=2.0)
 
 
 async def test_nothing_is_seen_where_nothing_was_asked(site: Site) -> None:
@@ -99,6 +112,7 @@ async def test_a_route_shows_its_order_and_its_share(site: Site) -> None:
 
 
 async def test_a_late_route_of_a_lower_order_changes_nothing(site: Site) -> None:
+    await site.ensure(Slot.PRIMARY, site.versions[0], 1)
     await site.ensure(Slot.CANARY, site.versions[1], 1)
     late = await site.route(only_split(50))
     order = await site.route(STANDBY)

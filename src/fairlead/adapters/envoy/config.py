@@ -249,8 +249,8 @@ def _header(match: HeaderIs | CookieIs) -> Json:
             fits: Json = {"exact": value}
         case HeaderIs(name, value, regex=True):
             fits = {"safe_regex": {"regex": value}}
-        case CookieIs(name, value):
-            fits, name = _cookie(name, re.escape(value)), "cookie"
+        case CookieIs(name, value, regex):
+            fits, name = _cookie(name, f"({value})" if regex else re.escape(value)), "cookie"
     return {"name": name, "string_match": fits}
 
 

@@ -9,7 +9,7 @@ of ours, comes up with routes that were good.
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,7 +17,7 @@ import envoy
 import msgspec
 
 from fairlead import errors
-from fairlead.adapters.envoy import config, traffic
+from fairlead.adapters.envoy import config, shown, traffic
 from fairlead.adapters.envoy.admin import Admin
 from fairlead.adapters.envoy.config import Json, Listen
 from fairlead.adapters.envoy.table import Table
@@ -61,6 +61,8 @@ class Proxy:
         self._admin = Admin(self.folder / config.ADMIN_SOCKET)
         self._turn = asyncio.Lock()
         self._wanted: set[str] = set()
+        self._settled_at = 0.0
+        self._published = False
 
     @property
     def port(self) -> int:
@@ -82,22 +84,45 @@ class Proxy:
         return instance
 
     async def apply(self, table: Table) -> None:
+        """Route by this table, and let what it does not name go once its requests have ended."""
+        await self.publish(table)
+        await self.retire()
+
+    async def publish(self, table: Table, mark: str = "") -> None:
         """Route by this table; Rejected with Envoy's reason when it refuses.
 
         Versions come before the routes that name them, and go after: so at no moment is a
         request sent to a version that Envoy does not know. The same table again is no change.
+        The mark comes back in `shown`, as what Envoy took last.
         """
         wanted = config.clusters(table)
         async with self._turn:
             self._wanted = {each["name"] for each in wanted}
-            gone = self._unwanted()
-            await self._publish(_CLUSTERS, [*wanted, *gone])
+            await self._publish(_CLUSTERS, [*wanted, *self._unwanted()])
             await self._warm()
-            await self._publish(_ROUTES, config.routes(table))
+            await self._publish(_ROUTES, config.routes(table), mark)
+            self._published = True
+
+    def has_unwanted(self) -> bool:
+        """Whether Envoy still knows versions that the last table did not name."""
+        return self._published and bool(self._unwanted())
+
+    async def retire(self) -> None:
+        """Let versions go that the last table did not name."""
+        gone = self._unwanted() if self._published else []
         if gone:
             # Outside our turn: a request that hangs must not hold up a way home.
             await self._drained([each["alt_stat_name"] for each in gone])
             await self._drop(gone)
+
+    async def shown(self) -> shown.Shown | None:
+        """The routes that Envoy itself says it goes by, with their mark; None: none yet."""
+        await asyncio.sleep(max(0.0, self._settled_at - asyncio.get_running_loop().time()))
+        return shown.routes(await self._admin.get("/config_dump", shown.ROUTES_QUERY))
+
+    async def endpoints(self) -> Mapping[str, Collection[int]]:
+        """The ports of each version that Envoy knows and does not hold for ill."""
+        return shown.endpoints(await self._admin.get("/clusters", {"format": "json"}))
 
     async def read(self) -> traffic.Reading:
         """The counts of all versions, as of now."""
@@ -148,8 +173,8 @@ class Proxy:
                 f"port already taken: {port}", hint="choose another port for Envoy's numbers"
             )
 
-    async def _publish(self, watched: _Watched, resources: list[Json]) -> None:
-        version, content = _content(resources)
+    async def _publish(self, watched: _Watched, resources: list[Json], mark: str = "") -> None:
+        version, content = _content(resources, mark)
         if await self._version(watched) == version:
             return
         log = self._supervisor.log(self._name)
@@ -161,6 +186,7 @@ class Proxy:
                     f"envoy refused the new {Path(watched.file).stem}: {_reason(log, said)}",
                     hint="the last good ones are still in use; correct the rule and try again",
                 )
+        self._settled_at = asyncio.get_running_loop().time() + _SETTLE_SECONDS
 
     async def _taken(self, watched: _Watched, version: str, refused: int) -> bool:
         """Whether Envoy names this version; False when it counts one more refusal."""
@@ -245,8 +271,8 @@ class Proxy:
         return self.folder / f"{Path(watched.file).stem}.last.json"
 
 
-def _content(resources: list[Json]) -> tuple[str, bytes]:
-    version = _digest(msgspec.json.encode(resources))
+def _content(resources: list[Json], mark: str = "") -> tuple[str, bytes]:
+    version = shown.versioned(mark, _digest(msgspec.json.encode(resources)))
     return version, msgspec.json.encode({"version_info": version, "resources": resources})
 
 

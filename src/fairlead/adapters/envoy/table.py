@@ -55,10 +55,11 @@ class HeaderIs:
 
 @dataclass(frozen=True, slots=True)
 class CookieIs:
-    """Only requests with this cookie."""
+    """Only requests with this cookie; as a regular expression it must fit the whole value."""
 
     name: str
     value: str
+    regex: bool = False
 
     def __post_init__(self) -> None:
         _check_token("cookie", self.name)

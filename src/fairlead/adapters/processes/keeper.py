@@ -31,6 +31,7 @@ class Keeper:
         self, folder: Folder, record: Record, ports_given: Callable[[], Collection[int]]
     ) -> None:
         self.changed = asyncio.Event()
+        self.told: Callable[[Instance], None] = lambda _: None
         self._folder = folder
         self._record = record
         self._ports_given = ports_given
@@ -180,6 +181,7 @@ class Keeper:
         # Whoever waits looks again; those that come later wait for the next change.
         self.changed.set()
         self.changed = asyncio.Event()
+        self.told(self.instance)
 
     def _keep(self, record: Record) -> None:
         self._record = record

@@ -5,7 +5,7 @@ import collections
 import contextlib
 import os
 import platform
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Self
 
@@ -26,9 +26,16 @@ _log = structlog.get_logger(__name__)
 class Supervisor:
     """Starts, watches and stops programs; used inside `running`."""
 
-    def __init__(self, folder: Path, bounds: LogBounds | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        bounds: LogBounds | None = None,
+        told: Callable[[Instance], None] = lambda _: None,
+    ) -> None:
         self._folder = Folder(folder)
         self._bounds = bounds or LogBounds()
+        # Hears of every change of any program.
+        self._told = told
         self._keepers: dict[str, Keeper] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._running = False
@@ -132,7 +139,9 @@ class Supervisor:
         def given_to_others() -> set[int]:
             return {one.port for one in self.instances() if one.name != name}
 
-        return Keeper(self._folder, record, given_to_others)
+        keeper = Keeper(self._folder, record, given_to_others)
+        keeper.told = self._told
+        return keeper
 
     def _run(self, keeper: Keeper) -> Instance:
         name = keeper.program.name

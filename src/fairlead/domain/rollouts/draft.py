@@ -107,7 +107,8 @@ def lost(state: states.Moving | states.Watching) -> str:
         return ""
     if sight.ready(book.sight.canary, state.run.target.revision):
         return ""
-    return f"the canary has no ready pod at {book.route.share} %"
+    told = f"the canary has no ready pod at {book.route.share} %"
+    return sight.with_trouble(told, book.sight.canary)
 
 
 def is_fresh(book: states.Book) -> bool:

@@ -74,6 +74,11 @@ def able_pods(book: states.Book) -> int:
 
 
 def waiting_for(state: states.GoingHome) -> str:
+    pods = state.book.sight.primary if state.book.sight else None
+    return sight.with_trouble(_waiting_for(state), pods)
+
+
+def _waiting_for(state: states.GoingHome) -> str:
     book = state.book
     able, needed = able_pods(book), need(state)
     if book.route.share and able < needed:

@@ -33,6 +33,11 @@ def overdue(draft: Draft, state: states.Moving | states.Promoting | states.Going
 
 def waiting_for(state: states.Moving) -> str:
     """What the move waits for, in words."""
+    pods = state.book.sight.canary if state.book.sight and is_fresh(state.book) else None
+    return sight.with_trouble(_waiting_for(state), pods)
+
+
+def _waiting_for(state: states.Moving) -> str:
     book = state.book
     need = book.canary.at_least if book.canary else 1
     pods = book.sight.canary if book.sight and is_fresh(book) else None

@@ -39,6 +39,11 @@ def primary_stands(state: states.Promoting) -> bool:
 
 
 def waiting_for(state: states.Promoting) -> str:
+    pods = state.book.sight.primary if state.book.sight and is_fresh(state.book) else None
+    return sight.with_trouble(_waiting_for(state), pods)
+
+
+def _waiting_for(state: states.Promoting) -> str:
     book = state.book
     if not primary_stands(state):
         pods = book.sight.primary if book.sight and is_fresh(book) else None

@@ -19,6 +19,12 @@ class Pods:
     order: int = 0
     """The highest order that was performed for this slot."""
 
+    trouble: str = ""
+    """What keeps pods from being ready or known, in the platform's words; empty if nothing.
+
+    It is told to people, so it holds no count or time that changes with every look.
+    """
+
 
 @dataclass(frozen=True, slots=True)
 class Shown:
@@ -64,6 +70,11 @@ def stands(pods: Pods | None, revision: str, need: int) -> bool:
 
 def is_ready(pods: Pods | None, revision: str, need: int) -> bool:
     return pods is not None and pods.revision == revision and pods.ready >= max(1, need)
+
+
+def with_trouble(told: str, pods: Pods | None) -> str:
+    """What is waited for, and what the platform says about it."""
+    return f"{told} ({pods.trouble})" if pods is not None and pods.trouble else told
 
 
 def ready(pods: Pods | None, revision: str) -> int:

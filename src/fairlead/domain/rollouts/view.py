@@ -6,7 +6,16 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from fairlead.domain.analysis import limits
-from fairlead.domain.rollouts import homing, inquiry, memory, moving, promoting, states, watching
+from fairlead.domain.rollouts import (
+    homing,
+    inquiry,
+    memory,
+    moving,
+    promoting,
+    sight,
+    states,
+    watching,
+)
 from fairlead.domain.rollouts.events import Ending
 from fairlead.domain.values import ALL
 
@@ -133,7 +142,9 @@ def essence(state: states.State) -> tuple[object, ...]:
     approved = isinstance(state, states.Watching) and state.approved
     wish = (book.spec, book.replicas, book.generation, book.wanted, book.stable, book.due)
     halts = (book.paused, book.outcome, book.override, book.override_spent)
-    return (type(state), phase(state), place, run, approved, wish, halts)
+    seen = (book.sight.primary, book.sight.canary) if book.sight else ()
+    troubles = tuple(pods.trouble if pods else "" for pods in seen)
+    return (type(state), phase(state), place, run, approved, wish, halts, troubles)
 
 
 def _watched(state: states.Watching) -> Phase:
@@ -147,7 +158,9 @@ def _told(state: states.Known | states.Gone, since: str) -> str:
         case states.Gone():
             told = f"deleted at {since}"
         case states.Founding():
-            told = f"the first version, {state.book.stable}, is being made since {since}"
+            seen = state.book.sight.primary if state.book.sight else None
+            first = f"the first version, {state.book.stable}, is being made since {since}"
+            told = sight.with_trouble(first, seen)
         case states.Idle():
             told = _idle(state.book, since)
         case states.Queued():

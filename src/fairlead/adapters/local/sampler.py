@@ -1,0 +1,149 @@
+"""What became of the requests: read off each Envoy every second, kept for some minutes.
+
+Envoy counts since its start; what is told here are differences between two readings, so that no
+answer holds requests from before the moment it is asked about.
+"""
+
+import asyncio
+import collections
+import datetime as dt
+import itertools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from fairlead import errors
+from fairlead.adapters import envoy
+from fairlead.adapters.local import tables
+from fairlead.adapters.local.workload import Workload
+from fairlead.domain.analysis import conditions
+from fairlead.domain.rollouts import messages
+from fairlead.domain.rollouts.messages import Slot
+from fairlead.domain.rollouts.numbers import Point
+from fairlead.domain.rollouts.spec import Check
+from fairlead.domain.values import ALL
+
+EVERY_SECONDS = 1.0
+KEPT = 600
+"""Readings; ten minutes of them."""
+
+METRICS: Mapping[str, Callable[[envoy.Numbers], float | None]] = {
+    "request-success-rate": lambda numbers: numbers.success_rate,
+    "request-duration": lambda numbers: numbers.p99_ms,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """Series of both sides, for the judge."""
+
+    control: dict[str, list[float | None]]
+    experiment: dict[str, list[float | None]]
+
+
+@dataclass(slots=True)
+class _Ring:
+    readings: collections.deque[tuple[dt.datetime, envoy.Reading]] = field(
+        default_factory=lambda: collections.deque(maxlen=KEPT)
+    )
+    points: collections.deque[Point] = field(
+        default_factory=lambda: collections.deque(maxlen=KEPT * len(Slot))
+    )
+
+
+class Sampler:
+    """Numbers and metrics of a machine's workloads."""
+
+    def __init__(self, workloads: Mapping[str, Workload], now: Callable[[], dt.datetime]) -> None:
+        self._workloads = workloads
+        self._now = now
+        self._rings: dict[str, _Ring] = collections.defaultdict(_Ring)
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        clock = asyncio.get_running_loop().time
+        while True:
+            began = clock()
+            await asyncio.gather(*(self.sample(name) for name in list(self._workloads)))
+            await asyncio.sleep(max(0.0, EVERY_SECONDS - (clock() - began)))
+
+    async def sample(self, name: str) -> None:
+        """One more reading; an Envoy that does not answer is a gap."""
+        workload, ring = self._workloads[name], self._rings[name]
+        at = self._now()
+        try:
+            shown = await workload.shown()
+            reading = await workload.proxy.read()
+        except errors.FairleadError:
+            return
+        if ring.readings:
+            since = envoy.between(ring.readings[-1][1], reading)
+            share = shown.share if shown is not None else 0
+            ring.points.extend(_points(workload, since, at, share))
+        ring.readings.append((at, reading))
+
+    def recent(self, rollout: str) -> Sequence[Point]:
+        return tuple(self._rings[rollout].points) if rollout in self._rings else ()
+
+    async def ask(self, check: Check, about: messages.Measure) -> conditions.Answer:
+        """A built-in metric of the canary since it has its share."""
+        if check.query not in METRICS:
+            return conditions.Unanswered(
+                f"not a metric that envoy has ({', '.join(METRICS)}): {check.query[:80]}"
+            )
+        numbers = await self._since(about)
+        if numbers is None or not numbers.requests:
+            return conditions.Silent()
+        value = METRICS[check.query](numbers)
+        return conditions.Silent() if value is None else conditions.Answered(value)
+
+    async def compare(self, check: Check, about: messages.Measure) -> Samples:
+        """Both sides second by second, for the metrics that the judge's configuration names."""
+        await self.sample(about.name)
+        wanted = [str(each.get("name")) for each in check.judge.get("metrics", ())]
+        unknown = [name for name in wanted if name not in METRICS]
+        if unknown:
+            raise errors.Unavailable(
+                f"not metrics that envoy has: {', '.join(unknown)[:80]}",
+                hint=f"use {' or '.join(METRICS)}, or name a Prometheus",
+            )
+        readings = [pair for pair in self._rings[about.name].readings if pair[0] >= about.since]
+        sides = (
+            tables.cluster(Slot.PRIMARY, about.primary.revision),
+            tables.cluster(Slot.CANARY, about.canary.revision),
+        )
+        control, experiment = (_series(readings, side, wanted) for side in sides)
+        return Samples(control, experiment)
+
+    async def _since(self, about: messages.Measure) -> envoy.Numbers | None:
+        """What the canary did since it has its share, by the first reading after that."""
+        if about.name not in self._workloads:
+            return None
+        await self.sample(about.name)
+        readings = [pair for pair in self._rings[about.name].readings if pair[0] >= about.since]
+        if not readings:
+            return None
+        found = envoy.between(readings[0][1], readings[-1][1])
+        return found.get(tables.cluster(Slot.CANARY, about.canary.revision))
+
+
+def _points(
+    workload: Workload, since: Mapping[str, envoy.Numbers], at: dt.datetime, share: int
+) -> list[Point]:
+    found = []
+    for slot, held in workload.berth.slots.items():
+        numbers = since.get(tables.cluster(slot, held.revision))
+        if numbers is not None:
+            its = share if slot is Slot.CANARY else ALL - share
+            counts = (numbers.requests, numbers.failures, numbers.p50_ms, numbers.p99_ms)
+            found.append(Point(at, slot, held.revision, its, *counts))
+    return found
+
+
+def _series(
+    readings: Sequence[tuple[dt.datetime, envoy.Reading]], side: str, wanted: Sequence[str]
+) -> dict[str, list[float | None]]:
+    pairs = itertools.pairwise(readings)
+    seconds = [envoy.between(before[1], after[1]).get(side) for before, after in pairs]
+    return {
+        name: [None if each is None else METRICS[name](each) for each in seconds] for name in wanted
+    }

@@ -1,0 +1,103 @@
+"""From a berth to words that the supervisor and Envoy understand."""
+
+import re
+
+from fairlead.adapters import envoy
+from fairlead.adapters.local.berths import Berth, Held
+from fairlead.adapters.processes import Health, Limits, Patience, Program
+from fairlead.domain.rollouts.messages import Slot
+from fairlead.domain.traffic.routes import How, Match, Route, Where
+from fairlead.intents import rollouts
+from fairlead.intents.workloads import ProgramWords
+
+Ports = dict[Slot, tuple[int, ...]]
+
+
+def cluster(slot: Slot, revision: str) -> str:
+    """The name of a slot's version in Envoy, and so in its numbers."""
+    return f"{slot.value}-{revision}"
+
+
+def program_names(berth: Berth, slot: Slot) -> tuple[str, ...]:
+    """The processes that the slot is to hold."""
+    held = berth.slots.get(slot)
+    if held is None:
+        return ()
+    stem = f"{berth.name}.{cluster(slot, held.revision)}"
+    return tuple(f"{stem}.{number}" for number in range(held.replicas))
+
+
+def envoy_name(name: str) -> str:
+    return f"{name}.envoy"
+
+
+def workload_of(program: str) -> str:
+    """Whose process this is: a workload's name holds no dot."""
+    return program.partition(".")[0]
+
+
+def slot_of(program: str) -> tuple[Slot, str] | None:
+    """The slot and the revision of a process; None for an Envoy."""
+    middle = program.split(".")[1]
+    slot, _, revision = middle.partition("-")
+    return (Slot(slot), revision) if revision else None
+
+
+def program(name: str, words: ProgramWords) -> Program:
+    limits = words.limits
+    drain = rollouts.duration(words.drain, "program.drain").total_seconds()
+    return Program(
+        name,
+        tuple(words.command),
+        words.env,
+        words.cwd,
+        health=Health(words.health),
+        limits=Limits(limits.memory_bytes, limits.open_files, limits.cpu_seconds),
+        patience=Patience(drain_seconds=drain, longest_backoff_seconds=10.0),
+    )
+
+
+def table(berth: Berth, ports: Ports) -> envoy.Table | None:
+    """What Envoy is to do; None as long as there is no route, or nobody to send a request to."""
+    if berth.route is None or not ports.get(Slot.PRIMARY):
+        return None
+    canary = berth.slots.get(Slot.CANARY) if berth.route.joined else None
+    canary = canary if ports.get(Slot.CANARY) else None
+    held = {Slot.PRIMARY: berth.slots[Slot.PRIMARY]}
+    if canary is not None:
+        held[Slot.CANARY] = canary
+    versions = tuple(_version(slot, each, ports) for slot, each in held.items())
+    rules = _rules(berth.route, held)
+    return envoy.Table(versions, (envoy.Site(berth.name, rules),))
+
+
+def _version(slot: Slot, held: Held, ports: Ports) -> envoy.Version:
+    return envoy.Version(cluster(slot, held.revision), ports[slot])
+
+
+def _rules(route: Route, held: dict[Slot, Held]) -> tuple[envoy.Rule, ...]:
+    primary = cluster(Slot.PRIMARY, held[Slot.PRIMARY].revision)
+    if Slot.CANARY not in held:
+        return (envoy.Rule((envoy.Share(primary, 100),)),)
+    canary = cluster(Slot.CANARY, held[Slot.CANARY].revision)
+    picked = tuple(
+        envoy.Rule((envoy.Share(canary, 100),), match=(_match(each),)) for each in route.matches
+    )
+    # The newcomer first: so whoever met it stays with it while its share grows.
+    shares = (envoy.Share(canary, route.split.canary), envoy.Share(primary, route.split.primary))
+    mirror = envoy.Mirror(canary, route.mirror) if route.mirror else None
+    return (*picked, envoy.Rule(shares, mirror=mirror, affinity=_affinity(route)))
+
+
+def _affinity(route: Route) -> envoy.ByCookie | None:
+    wanted = route.affinity
+    return None if wanted is None else envoy.ByCookie(wanted.cookie, wanted.max_age)
+
+
+def _match(match: Match) -> envoy.HeaderIs | envoy.CookieIs:
+    value, regex = match.value, match.how is not How.EXACT
+    if match.how is How.PREFIX:
+        value = f"{re.escape(value)}.*"
+    if match.where is Where.HEADER:
+        return envoy.HeaderIs(match.name, value, regex=regex)
+    return envoy.CookieIs(match.name, value, regex=regex)

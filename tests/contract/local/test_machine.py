@@ -1,0 +1,294 @@
+"""Workloads on this machine: kept over restarts, changed under load, honest about trouble."""
+
+import asyncio
+import dataclasses
+import datetime as dt
+import os
+import signal
+import socket
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from fairlead import errors
+from fairlead._demo.load import Load
+from fairlead.adapters.local import Machine
+from fairlead.adapters.local.sampler import Sampler
+from fairlead.adapters.processes import identity
+from fairlead.domain.analysis.conditions import Answered, Silent, Unanswered
+from fairlead.domain.rollouts import messages
+from fairlead.domain.rollouts.messages import Slot
+from fairlead.domain.rollouts.spec import Check
+from fairlead.domain.traffic.routes import AT_HOME, STANDBY, Match, Route, Where, only_split
+from fairlead.intents import workloads
+from tests.contract.local import berth
+from tests.contract.local.stage import four_deviations, free_port
+from tests.contract.rollout_ports import Site
+
+pytestmark = pytest.mark.xdist_group("envoy")
+CRASHES = ["python3", "-c", "import sys; sys.exit('no configuration')"]
+
+
+@dataclasses.dataclass(frozen=True)
+class Ground(Site):
+    """A site on this machine, with its address."""
+
+    machine: Machine = dataclasses.field(kw_only=True)
+    port: int = dataclasses.field(kw_only=True)
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    async def live(self, replicas: int = 1) -> None:
+        """The first version carries everything."""
+        await self.ensure(Slot.PRIMARY, self.versions[0], replicas)
+        await self.ready(Slot.PRIMARY, replicas)
+        await self.route(AT_HOME)
+
+    async def joined(self, replicas: int = 1) -> None:
+        await self.ensure(Slot.CANARY, self.versions[1], replicas)
+        await self.ready(Slot.CANARY, replicas)
+        await self.route(STANDBY)
+
+    async def ready(self, slot: Slot, replicas: int) -> None:
+        async def so() -> bool:
+            pods = await self.pods(slot)
+            return pods is not None and pods.ready == replicas
+
+        await self.until(so)
+
+    def pids(self) -> dict[str, int | None]:
+        return {each.name: each.pid for each in self.machine._supervisor.instances()}
+
+
+@pytest.fixture
+async def ground(place: Path) -> AsyncIterator[Ground]:
+    port = free_port()
+    async with berth.machine(place) as machine:
+        yield await made(machine, port)
+
+
+async def made(machine: Machine, port: int) -> Ground:
+    first, second = await berth.kept(machine, port)
+    return Ground(machine, machine, (first.want.version, second.want.version),
+                  machine=machine, port=port)  # fmt: skip
+
+
+async def test_a_new_control_plane_finds_processes_route_and_orders(place: Path) -> None:
+    port = free_port()
+    async with berth.machine(place) as machine:
+        before = await made(machine, port)
+        await before.live(replicas=2)
+        await before.joined()
+        order = await before.route(only_split(30))
+        pids = before.pids()
+
+    load = Load(f"http://127.0.0.1:{port}/")
+    async with load.running(), berth.machine(place) as machine:
+        after = await made(machine, port)
+        await after.ready(Slot.PRIMARY, 2)
+        await after.route(only_split(90), order - 1)
+        shown, canary = await after.shown(), await after.pods(Slot.CANARY)
+        await load.at_least(50)
+        same = after.pids() == pids
+
+    assert shown is not None
+    assert (shown.order, shown.share) == (order, 30)
+    assert canary is not None
+    assert (canary.ready, canary.known, canary.order) == (1, 1, 3)
+    assert same
+    assert load.tally.failed == 0
+
+
+async def test_a_control_plane_that_died_after_writing_its_wish_fulfils_it_later(
+    place: Path,
+) -> None:
+    port = free_port()
+    async with berth.machine(place) as machine:
+        before = await made(machine, port)
+        await before.live()
+        # What a crash leaves: the berth says more than was done.
+        workload = machine.workloads["shop"]
+        await before.ensure(Slot.CANARY, before.versions[1], 1)
+        workload._write(route=only_split(100), route_order=99)
+
+    async with berth.machine(place) as machine:
+        after = await made(machine, port)
+
+        async def so() -> bool:
+            shown = await after.shown()
+            return shown is not None and (shown.order, shown.share) == (99, 100)
+
+        await after.until(so)
+        assert (await Load(after.url).send(20)).of("v2") == 20
+
+
+async def test_versions_grow_move_and_leave_under_load_without_a_lost_request(
+    ground: Ground,
+) -> None:
+    await ground.live(replicas=2)
+    async with Load(ground.url, per_second=400).running() as load:
+        await ground.joined(replicas=2)
+        for share in (10, 50, 100):
+            await ground.route(only_split(share))
+            await load.at_least(60)
+        await ground.ensure(Slot.PRIMARY, ground.versions[1], 1)
+        await ground.ready(Slot.PRIMARY, 1)
+        await ground.route(only_split(0))
+        await ground.ensure(Slot.PRIMARY, ground.versions[1], 3)
+        await ground.ready(Slot.PRIMARY, 3)
+        await load.at_least(60)
+        await ground.ensure(Slot.PRIMARY, ground.versions[1], 1)
+        await ground.route(AT_HOME)
+        await ground.remove()
+
+        async def gone() -> bool:
+            return await ground.pods(Slot.CANARY) is None
+
+        await ground.until(gone)
+        await load.at_least(60)
+
+    assert load.tally.failed == 0
+    assert sorted(name.partition(".")[2].partition("-")[0] for name in ground.pids()) == [
+        "envoy",
+        "primary",
+    ]
+
+
+async def test_a_process_that_is_killed_costs_no_request_where_another_stands(
+    ground: Ground,
+) -> None:
+    await ground.live(replicas=2)
+    victim = next(pid for name, pid in ground.pids().items() if name.endswith(".0"))
+    assert victim is not None
+    async with Load(ground.url, per_second=200).running() as load:
+        await load.at_least(20)
+        os.kill(victim, signal.SIGKILL)
+        await load.at_least(200)
+        await ground.ready(Slot.PRIMARY, 2)
+
+    # What was under way in the killed process is lost with it; nothing that came later is.
+    assert load.tally.failed <= 8
+
+
+async def test_an_envoy_that_is_killed_comes_back_with_its_route(ground: Ground) -> None:
+    await ground.live()
+    await ground.joined()
+    order = await ground.route(only_split(100))
+    pid = ground.pids()["shop.envoy"]
+    assert pid is not None
+
+    os.kill(pid, signal.SIGKILL)
+
+    async def back() -> bool:
+        shown = await ground.shown()
+        return shown is not None and ground.pids()["shop.envoy"] not in (None, pid)
+
+    await ground.until(back)
+    assert (await Load(ground.url).send(20)).of("v2") == 20
+    shown = await ground.shown()
+    assert shown is not None
+    assert (shown.order, shown.share) == (order, 100)
+
+
+async def test_requests_are_shared_by_weight_match_and_mirror(ground: Ground) -> None:
+    await ground.live()
+    await ground.joined()
+    await ground.route(only_split(30))
+    shared = (await Load(ground.url).send(600)).of("v2")
+    await ground.route(Route(joined=True, matches=(Match(Where.HEADER, "x-beta", "yes"),)))
+    plain = (await Load(ground.url).send(20)).of("v2")
+    beta = (await Load(ground.url, headers={"x-beta": "yes"}).send(20)).of("v2")
+
+    assert abs(shared - 180) <= four_deviations(600, 30)
+    assert (plain, beta) == (0, 20)
+
+
+async def test_a_program_that_crashes_says_so_in_its_own_words(place: Path) -> None:
+    words = berth.document("v1", free_port()) | {"program": {"command": CRASHES}}
+    async with berth.machine(place) as machine:
+        wish = workloads.read(words)
+        await machine.keep(wish)
+        site = Site(machine, machine, (wish.want.version, wish.want.version))
+        await site.ensure(Slot.PRIMARY, wish.want.version, 1)
+
+        async def told() -> bool:
+            pods = await site.pods(Slot.PRIMARY)
+            return pods is not None and pods.trouble.startswith("crash looping")
+
+        await site.until(told)
+        pods = await site.pods(Slot.PRIMARY)
+
+    assert pods is not None
+    assert pods.ready == 0
+    assert pods.trouble == "crash looping: ended with code 1, saying: no configuration"
+
+
+async def test_a_port_that_somebody_else_has_is_refused_at_once(place: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        taken = other.getsockname()[1]
+        async with berth.machine(place) as machine:
+            with pytest.raises(errors.Conflict, match=f"port already taken: {taken}"):
+                await machine.keep(workloads.read(berth.document("v1", taken)))
+
+            assert machine.workloads == {}
+
+
+async def test_a_port_cannot_change_under_a_workload(ground: Ground) -> None:
+    other = workloads.read(berth.document("v3", free_port()))
+
+    with pytest.raises(errors.Conflict, match="which cannot change"):
+        await ground.machine.keep(other)
+
+
+async def test_a_revision_that_nobody_kept_is_refused(ground: Ground) -> None:
+    unknown = dataclasses.replace(ground.versions[0], revision="ffffffffff")
+
+    with pytest.raises(errors.Rejected, match="no program is kept"):
+        await ground.ensure(Slot.PRIMARY, unknown, 1)
+
+
+async def test_a_workload_that_is_let_go_leaves_nothing_and_can_come_back(
+    ground: Ground, place: Path
+) -> None:
+    await ground.live()
+    await ground.machine.let_go(messages.LetGo("shop", 10))
+    late = await ground.ensure(Slot.PRIMARY, ground.versions[0], 1)
+
+    assert ground.pids() == {}
+    assert list(identity.marked(str(place / "processes"))) == []
+    again = await made(ground.machine, ground.port)
+    assert await again.pods(Slot.PRIMARY) is None
+    await again.live()
+    assert late
+    assert (await Load(again.url).send(10)).of("v1") == 10
+
+
+async def test_metrics_tell_of_the_canary_since_it_has_its_share(ground: Ground) -> None:
+    sampler = Sampler(ground.machine.workloads, lambda: dt.datetime.now(dt.UTC))
+    check = Check("success", "request-success-rate", low=99)
+    await ground.live()
+    await ground.joined()
+    about = messages.Measure(
+        "shop", 1, (check,), *ground.versions, 50, dt.datetime.now(dt.UTC)
+    )  # fmt: skip
+    await sampler.sample("shop")
+    silence = await sampler.ask(check, about)
+    await ground.route(only_split(50))
+    await Load(ground.url).send(100)
+    success = await sampler.ask(check, about)
+    await asyncio.sleep(0.6)  # Envoy brings times together twice a second
+    slow = await sampler.ask(dataclasses.replace(check, query="request-duration"), about)
+    other = await sampler.ask(dataclasses.replace(check, query="up"), about)
+
+    assert isinstance(silence, Silent)
+    assert success == Answered(100.0)
+    assert isinstance(slow, Answered)
+    assert 0 < slow.value < 1000
+    assert isinstance(other, Unanswered)
+    assert sum(point.requests for point in sampler.recent("shop")) == 100
+    assert {point.share for point in sampler.recent("shop")} >= {50}
