@@ -17,6 +17,7 @@ from opentelemetry import trace
 
 from fairlead import errors
 from fairlead import settings as settings_
+from fairlead.domain.rollouts.numbers import Numbers
 from fairlead.engine import batch, outbox, projections, service
 from fairlead.engine import machine as machine_
 from fairlead.engine.store import protocol, sqlite
@@ -32,6 +33,9 @@ class Cast:
     views: Sequence[projections.Projection] = ()
     kinds: Sequence[kubernetes.Kind] = ()
     """Kinds of Kubernetes objects; their machines need not be named again above."""
+
+    numbers: Numbers | None = None
+    """Who remembers what the versions of a rollout did with their requests, for the page."""
 
 
 def settings(environment: Mapping[str, str] | None = None) -> settings_.Settings:

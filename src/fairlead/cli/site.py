@@ -34,6 +34,7 @@ async def serve(plant: working.Plant) -> None:
                 bind=bind,
                 intake=intake.Intake(engine, plant.tracing.tracer),
                 views=[view.name for view in plant.cast.views],
+                numbers=plant.cast.numbers,
             )
             async with server.serving(web.create(context), listening, context.closing) as task:
                 click.echo(f"fairlead is up: {bind.url}", err=True)

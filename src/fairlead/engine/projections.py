@@ -141,6 +141,12 @@ def rows(
     return [(key, msgspec.json.decode(data)) for key, data in found]
 
 
+def rows_of(session: protocol.Session, name: str, keys: Sequence[str]) -> list[tuple[str, Row]]:
+    """The rows of these keys, where a projection has them."""
+    found = session.rows("get_projected", name=name, keys=list(keys))
+    return [(key, msgspec.json.decode(data)) for key, data in found]
+
+
 def _steps(
     projection: Projection,
     changes: dict[str, Row | None],

@@ -3,14 +3,13 @@
 from typing import Annotated, Any
 
 import msgspec
-import pydantic
 from fastapi import APIRouter, Query, Request
 
 from fairlead import errors
 from fairlead.engine import clock, library, messages, projections
 from fairlead.engine import machine as machines
 from fairlead.intents import intake
-from fairlead.web import auth, shapes
+from fairlead.web import auth, bodies, shapes
 from fairlead.web import context as contexts
 
 _TOLD = {
@@ -22,10 +21,10 @@ _TOLD = {
     413: "The body is too large.",
     503: "The store did not answer; try again.",
 }
-_FAILURES: dict[int | str, dict[str, Any]] = {
+FAILURES: dict[int | str, dict[str, Any]] = {
     status: {"model": shapes.Failure, "description": text} for status, text in _TOLD.items()
 }
-router = APIRouter(prefix="/api/v1", responses=_FAILURES)
+router = APIRouter(prefix="/api/v1", responses=FAILURES)
 
 Limit = Annotated[int, Query(ge=1, le=500, description="At most so many items.")]
 Number = Annotated[int | None, Query(ge=0, lt=2**63)]
@@ -88,7 +87,8 @@ async def list_events(
 )
 async def submit(request: Request, caller: auth.Operator, machine: str, key: str) -> shapes.Receipt:
     name = messages.stream_name(machine, key)
-    command = await _command(request)
+    hint = 'send {"type": …, "data": {…}, "id": …}'
+    command = await bodies.read(request, shapes.Command, hint)
     given = None if command.id is None else messages.command_id(command.id)
     wanted = intake.Request(name, command.type, command.data, given)
     return shapes.Receipt.of(await contexts.of(request).intake.submit(caller, wanted))
@@ -167,27 +167,6 @@ async def list_workers(request: Request) -> list[shapes.Worker]:
         shapes.Worker(fence=fence, name=name, lease_until=clock.from_millis(until))
         for fence, name, until in rows
     ]
-
-
-async def _command(request: Request) -> shapes.Command:
-    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "application/json":
-        raise errors.Rejected(
-            f"not a JSON body: {kind[:80] or 'no content type'}",
-            hint="send Content-Type: application/json",
-        )
-    try:
-        # Stricter than the standard library: no NaN, no half of a surrogate pair.
-        return shapes.Command.model_validate(msgspec.json.decode(await request.body()))
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise errors.Rejected(f"malformed JSON: {error}", hint="check the body") from error
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "body"
-        raise errors.Rejected(
-            f"malformed command: {where}: {first['msg']}",
-            hint='send {"type": …, "data": {…}, "id": …}',
-        ) from error
 
 
 def _machine(machine: machines.AnyMachine) -> shapes.Machine:

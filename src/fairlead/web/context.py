@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 
 from fastapi import Request
 
+from fairlead.domain.rollouts.numbers import Numbers
 from fairlead.engine import service
 from fairlead.engine.store import protocol
 from fairlead.intents import intake
@@ -22,6 +23,9 @@ class Context:
     bind: server.Bind
     intake: intake.Intake
     views: Sequence[str] = ()
+    numbers: Numbers | None = None
+    """What both versions of a rollout do with their requests; None where nobody records it."""
+
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the process is about to stop: live streams end, readiness is taken back."""
 

@@ -84,7 +84,7 @@ async def site(
     store.migrate()
     async with bootstrap.engine(chosen, cast, store).running() as engine:
         views = [view.name for view in cast.views]
-        context = contexts.Context(engine, store, bind, intake.Intake(engine), views)
+        context = contexts.Context(engine, store, bind, intake.Intake(engine), views, cast.numbers)
         app = web.create(context)
         transport = httpx.ASGITransport(app, raise_app_exceptions=True)
         async with httpx.AsyncClient(transport=transport, base_url=LOOPBACK.url) as client:

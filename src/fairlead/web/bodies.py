@@ -1,0 +1,32 @@
+"""A request's JSON body as a type of ours, or Rejected with what to send instead."""
+
+from typing import TypeVar
+
+import msgspec
+import pydantic
+from fastapi import Request
+
+from fairlead import errors
+
+Shape = TypeVar("Shape", bound=pydantic.BaseModel)
+
+
+async def read(request: Request, shape: type[Shape], hint: str) -> Shape:
+    # A form of a foreign page cannot send this type without asking the browser first.
+    kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if kind != "application/json":
+        raise errors.Rejected(
+            f"not a JSON body: {kind[:80] or 'no content type'}",
+            hint="send Content-Type: application/json",
+        )
+    try:
+        # Stricter than the standard library: no NaN, no half of a surrogate pair.
+        return shape.model_validate(msgspec.json.decode(await request.body()))
+    except (msgspec.DecodeError, RecursionError) as error:
+        raise errors.Rejected(f"malformed JSON: {error}", hint="check the body") from error
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "body"
+        raise errors.Rejected(
+            f"malformed {shape.__name__.lower()}: {where}: {first['msg']}", hint=hint
+        ) from error
