@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Tests share 2 cores; more workers than that only wait for each other.
 JOBS ?= 2
 
-.PHONY: help demo test test-again test-cluster cluster gateway check bench format docs manifests lock clean setup-runtime setup-test setup-bench
+.PHONY: help demo test test-again test-cluster cluster gateway check bench peers format docs manifests lock clean setup-runtime setup-test setup-bench
 
 help: ## What can be made here
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -36,6 +36,9 @@ check: setup-test ## The gate: lint, format, types, floors
 
 bench: setup-bench ## Every figure as a ratio to a peer or a limit
 	$(BIN)/python -m bench run
+
+peers: setup-test ## Build what benchmarks compare with, once (needs Go)
+	$(BIN)/python -m bench build
 
 format: setup-test ## Let ruff set the layout
 	$(BIN)/ruff check --fix .

@@ -1,4 +1,4 @@
-"""`python -m bench list` and `python -m bench run NAME… [--json] [--quick]`.
+"""`python -m bench list`, `python -m bench run NAME… [--json] [--quick]`, `python -m bench build`.
 
 A new benchmark is a module with a BENCHMARK, added to the list below.
 """
@@ -6,13 +6,28 @@ A new benchmark is a module with a BENCHMARK, added to the list below.
 import argparse
 import difflib
 import json
+import logging
 import sys
 from collections.abc import Sequence
 
 import msgspec
+import structlog
 
-from bench import ended, engine, judge, kubernetes, lone, scale, start, table, waiting
+from bench import (
+    ended,
+    engine,
+    judge,
+    kubernetes,
+    lone,
+    rollouts,
+    scale,
+    shipyard,
+    start,
+    table,
+    waiting,
+)
 from bench.harness import Benchmark, Effort, Result, say
+from fairlead import errors
 
 BENCHMARKS: tuple[Benchmark, ...] = (
     engine.BENCHMARK,
@@ -23,6 +38,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     start.BENCHMARK,
     judge.BENCHMARK,
     kubernetes.BENCHMARK,
+    rollouts.BENCHMARK,
 )
 
 
@@ -32,6 +48,8 @@ def main(arguments: Sequence[str], benchmarks: Sequence[Benchmark] = BENCHMARKS)
         for each in benchmarks:
             print(f"{each.name:10} {each.about}")
         return 0
+    if options.action == "build":
+        return _build(options.jobs)
     known = {each.name: each for each in benchmarks}
     unknown = [name for name in options.names if name not in known]
     if unknown:
@@ -51,6 +69,16 @@ def _run(benchmark: Benchmark, options: argparse.Namespace) -> Result:
     return result
 
 
+def _build(jobs: int | None) -> int:
+    """The folder of the peers on standard output."""
+    try:
+        print(shipyard.build(jobs))
+    except errors.FairleadError as failure:
+        print(f"error: {failure.message}\nhint: {failure.hint}", file=sys.stderr)
+        return failure.exit_code
+    return 0
+
+
 def _refuse(name: str, known: list[str]) -> int:
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"use one of: {', '.join(known)}"
@@ -66,8 +94,12 @@ def _parser() -> argparse.ArgumentParser:
     run.add_argument("names", nargs="*", metavar="NAME")
     run.add_argument("--json", action="store_true", help="one object a benchmark, nothing else")
     run.add_argument("--quick", action="store_true", help="a small load, once: to try it out")
+    build = actions.add_parser("build", help="build peers that are programs of their own, once")
+    build.add_argument("--jobs", type=int, help="compile at most this many packages at once")
     return parser
 
 
 if __name__ == "__main__":
+    # What our own clients log while they prepare is neither data nor news.
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     sys.exit(main(sys.argv[1:]))

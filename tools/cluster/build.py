@@ -13,22 +13,13 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TextIO
 
 from fairlead import errors
 from tools.cluster import parts, process
 
-_VERSION = "k8s.io/component-base/version"
-_FLAGS = " ".join(
-    (
-        "-s -w",
-        f"-X {_VERSION}.gitVersion={parts.KUBERNETES}",
-        f"-X {_VERSION}.gitMajor={parts.KUBERNETES[1:].split('.')[0]}",
-        f"-X {_VERSION}.gitMinor={parts.KUBERNETES.split('.')[1]}",
-    )
-)
 _SECONDS_BETWEEN_LINES = 10.0
 _LAST_LINES = 30
 
@@ -47,11 +38,9 @@ def build(jobs: int | None = None, *, extras: bool = False) -> parts.Parts:
             hint="install Go 1.26 or newer, or set KUBEBUILDER_ASSETS to a folder that has "
             + ", ".join(missing),
         )
-    cache = parts.cache_folder()
-    cache.mkdir(parents=True, exist_ok=True)
-    with _alone(cache):
-        # Asked again: while we waited for the lock, another builder may have made all of it.
-        _make(cache, _missing(extras=extras), jobs)
+    # Asked again under the lock: while we waited, another builder may have made all of it.
+    pinned = (*parts.PROGRAMS, *parts.FILES, *parts.EXTRAS, *parts.EXTRA_FILES)
+    make(parts.cache_folder(), pinned, lambda: _missing(extras=extras), jobs)
     return parts.find()
 
 
@@ -60,17 +49,27 @@ def _missing(*, extras: bool) -> tuple[str, ...]:
     return found.missing_extras() if extras else found.missing()
 
 
-def _make(cache: Path, missing: tuple[str, ...], jobs: int | None) -> None:
-    for number, name in enumerate(missing, 1):
-        progress = f"[{number}/{len(missing)}] {name}"
-        for program in (*parts.PROGRAMS, *parts.EXTRAS):
-            if program.name == name:
-                _compile(program, cache / name, jobs, progress)
-        wanted = [files for files in (*parts.FILES, *parts.EXTRA_FILES) if files.folder == name]
-        if wanted:
-            _fetch(wanted, cache / name, progress)
-    if missing:
-        _say(f"ready in {cache}")
+def make(
+    cache: Path,
+    pinned: Sequence[parts.Program | parts.Files],
+    missing: Callable[[], tuple[str, ...]],
+    jobs: int | None = None,
+) -> None:
+    """What is missing of these in the folder; nobody else makes them meanwhile."""
+    cache.mkdir(parents=True, exist_ok=True)
+    with _alone(cache):
+        names = missing()
+        for number, name in enumerate(names, 1):
+            progress = f"[{number}/{len(names)}] {name}"
+            files = [part for part in pinned if isinstance(part, parts.Files)]
+            wanted = [part for part in files if part.folder == name]
+            if wanted:
+                _fetch(wanted, cache / name, progress)
+            for part in pinned:
+                if isinstance(part, parts.Program) and part.name == name:
+                    _compile(part, cache / name, jobs, progress)
+        if names:
+            _say(f"ready in {cache}")
 
 
 def _compile(program: parts.Program, target: Path, jobs: int | None, progress: str) -> None:
@@ -79,7 +78,7 @@ def _compile(program: parts.Program, target: Path, jobs: int | None, progress: s
     unfinished = target.with_name(f"{target.name}.unfinished")
     bound = ["-p", str(jobs)] if jobs else []
     make = ["go", "build", "-v", "-trimpath", "-buildvcs=false", *bound]
-    command = [*make, "-ldflags", _FLAGS, "-o", str(unfinished), program.package]
+    command = [*make, "-ldflags", program.linker, "-o", str(unfinished), program.package]
     with subprocess.Popen(
         command,
         cwd=program.module,

@@ -11,6 +11,7 @@ import secrets
 import shutil
 import ssl
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,10 +26,28 @@ _QPS = ("--kube-api-qps=500", "--kube-api-burst=1000")
 NODE = "node-0"
 
 
+@dataclass(frozen=True, slots=True)
+class Manner:
+    """What a cluster is started with, where it is not for tests."""
+
+    api_server: tuple[str, ...] = ()
+    """More flags of the API server."""
+
+    # The one left out would call a node without heartbeats lost, and all its pods not ready
+    # for good.
+    controllers: str = "*,-node-lifecycle-controller"
+    scheduler: bool = True
+    """Without it, a pod must name its node."""
+
+
+USUAL = Manner()
+
+
 class ControlPlane:
     """The servers of one cluster, and how to reach them."""
 
-    def __init__(self, found: parts.Parts, folder: Path) -> None:
+    def __init__(self, found: parts.Parts, folder: Path, manner: Manner = USUAL) -> None:
+        self._manner = manner
         folder.mkdir(parents=True, exist_ok=True)
         self.parts = found
         self.folder = folder
@@ -81,7 +100,8 @@ class ControlPlane:
         """A scheduler, and one fake node on which every pod becomes ready; once is enough."""
         if "kwok" in self._running:
             return
-        self._run("kube-scheduler", *self._controller_flags(), *_QPS)
+        if self._manner.scheduler:
+            self._run("kube-scheduler", *self._controller_flags(), *_QPS)
         stages = sorted(self.parts.folder("stages").glob("*.yaml"))
         kwok = self._run(
             "kwok",
@@ -141,6 +161,7 @@ class ControlPlane:
             f"--service-cluster-ip-range={_SERVICES}",
             "--endpoint-reconciler-type=none",
             *plugins,
+            *self._manner.api_server,
         )
 
     def wait_for_api_server(self) -> None:
@@ -207,8 +228,7 @@ class ControlPlane:
             *_QPS,
             f"--service-account-private-key-file={self._service_accounts}",
             f"--root-ca-file={self.certificate_authority}",
-            # It would call a node without heartbeats lost, and all its pods not ready for good.
-            "--controllers=*,-node-lifecycle-controller",
+            f"--controllers={self._manner.controllers}",
         )
 
     def _controller_flags(self) -> tuple[str, ...]:

@@ -10,7 +10,7 @@ import hashlib
 import os
 import shutil
 import subprocess
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,6 +21,15 @@ KUBERNETES = "v1.36.3"
 HOW = "run `make test-cluster` (Go 1.26, about 10 minutes once) or set KUBEBUILDER_ASSETS"
 HOW_GATEWAY = "run `make gateway` (Go 1.26, about 7 minutes once)"
 _PINS = ("go.mod", "go.sum", "crds/go.mod", "crds/go.sum")
+_VERSION = "k8s.io/component-base/version"
+_NAMED = " ".join(
+    (
+        "-s -w",
+        f"-X {_VERSION}.gitVersion={KUBERNETES}",
+        f"-X {_VERSION}.gitMajor={KUBERNETES[1:].split('.', maxsplit=1)[0]}",
+        f"-X {_VERSION}.gitMinor={KUBERNETES.split('.')[1]}",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +40,9 @@ class Program:
     package: str
     module: Path = RIG
     """The folder whose go.mod pins it."""
+
+    linker: str = _NAMED
+    """What the linker is told; ours say which Kubernetes they are."""
 
 
 def _pinned(name: str, package: str, module: Path) -> Program:
@@ -125,10 +137,14 @@ def find() -> Parts:
 
 
 def cache_folder() -> Path:
+    return pinned_folder("cluster", [RIG / name for name in _PINS])
+
+
+def pinned_folder(kind: str, files: Sequence[Path]) -> Path:
     """Where this pin's parts are kept: outside the repository, shared by all its clones."""
     home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    root = Path(os.environ.get("FAIRLEAD_CACHE") or home / "fairlead") / "cluster"
-    pins = hashlib.sha256(b"".join((RIG / name).read_bytes() for name in _PINS)).hexdigest()[:12]
+    root = Path(os.environ.get("FAIRLEAD_CACHE") or home / "fairlead") / kind
+    pins = hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
     version = go_version()
     if version:
         return root / f"{pins}-{version}"

@@ -1,0 +1,79 @@
+"""1,000 canaries at rest, then started together: our operator beside Argo Rollouts.
+
+Each contest has a fresh cluster whose pods are ready at once, the same for all. Ours is measured
+as a user starts it, `fairlead operator`, once sharing by pods alone, as Argo Rollouts does here,
+and once through a route of the Gateway API. A ratio above 1 means that ours is faster.
+
+Then 10,000 canaries at rest, for their memory.
+"""
+
+from collections.abc import Mapping
+
+from bench import anchorage, canary_race, harness, shipyard
+from bench.contestants import canaries, canaries_argo
+
+_FIGURES = (
+    "seconds",
+    "requests_per_canary",
+    "cpu_seconds",
+    "memory_mb",
+    "idle_requests",
+    "idle_cpu_seconds",
+    "idle_memory_mb",
+)
+_OURS = "replicas"
+_PEER = "argo_rollouts"
+
+
+def run(effort: harness.Effort) -> harness.Result:
+    result = harness.Result("rollouts", {"load_average_before": harness.load_average()})
+    if anchorage.can_open():
+        found = _contestants()
+        _race(result, found, effort)
+        _rest(result, found, effort)
+    result.figures["load_average_after"] = harness.load_average()
+    return result
+
+
+def _race(
+    result: harness.Result, found: Mapping[str, canaries.Contestant], effort: harness.Effort
+) -> None:
+    load = canary_race.Load(effort.pick(1000, 20), effort.pick(60, 3))
+    turns = {name: _turn(one, load) for name, one in found.items()}
+    rounds = harness.Rounds(turns, effort.rounds)
+    for figure in _FIGURES[1:]:
+        result.add(figure, rounds.of(_OURS, figure))
+    for name in found:
+        for figure in _FIGURES:
+            result.add(f"{name}_{figure}", rounds.of(name, figure))
+    result.compare(_PEER, rounds.of(_OURS), rounds.of(_PEER))
+
+
+def _rest(
+    result: harness.Result, found: Mapping[str, canaries.Contestant], effort: harness.Effort
+) -> None:
+    """Ten times as many, once each: they take minutes to make."""
+    count = effort.pick(10_000, 40)
+    load = canary_race.Load(count, effort.pick(60, 3), started=False, longest=1800)
+    for name in (_OURS, _PEER):
+        if name not in found:
+            continue
+        figures = harness.Rounds({name: _turn(found[name], load)}, 1)
+        prefix = "" if name == _OURS else f"{name}_"
+        for figure in ("memory_mb", "requests"):
+            result.add(f"{prefix}{figure}_10000", figures.of(name, f"idle_{figure}"))
+
+
+def _turn(contestant: canaries.Contestant, load: canary_race.Load) -> harness.Contestant:
+    return lambda: canary_race.run(contestant, load)
+
+
+def _contestants() -> dict[str, canaries.Contestant]:
+    built = shipyard.argo_rollouts()
+    found: dict[str, canaries.Contestant] = {}
+    return {**found, _PEER: canaries_argo.ArgoRollouts(built)} if built else found
+
+
+BENCHMARK = harness.Benchmark(
+    "rollouts", "1,000 canaries at rest and started together, against Argo Rollouts", run
+)
