@@ -23,6 +23,7 @@ from fairlead.domain.rollouts import (
     outlook,
     promoting,
     queueing,
+    shapes,
     states,
     verbs,
     view,
@@ -158,7 +159,7 @@ def _adopt(draft: Draft, status: dict[str, object]) -> None:
         return
     kept = status.get("memory")
     plain = kept if isinstance(kept, dict) else {}
-    if not isinstance(memory.load(plain), states.Unknown):
+    if not isinstance(shapes.load(plain), states.Unknown):
         draft.tell(told.Adopted(plain, draft.now))
 
 

@@ -1,25 +1,17 @@
-"""How a rollout remembers: each event's mark on the state, and the state as plain data."""
+"""How a rollout remembers: each event's mark on the state."""
 
 import dataclasses
-from collections.abc import Callable, Mapping
-from typing import Any, cast
+from collections.abc import Callable
+from typing import Any
 
-import msgspec
-
-from fairlead import errors
 from fairlead.domain.analysis.limits import Tally
 from fairlead.domain.rollouts import events as told
-from fairlead.domain.rollouts import states
+from fairlead.domain.rollouts import shapes, states
 from fairlead.domain.rollouts.messages import Slot
 from fairlead.domain.rollouts.states import Book, Inquiry, Run, State
 from fairlead.domain.traffic.routes import AT_HOME
-from fairlead.engine import machine as machines
 
 replace = dataclasses.replace
-SHAPE = 1
-"""Counts the shapes of what a status remembers, as the versions of a machine do for a store."""
-
-STATES = {each.__name__: each for each in machines.members(states.State)}
 
 
 def evolve(state: State, event: told.Event) -> State:
@@ -28,34 +20,6 @@ def evolve(state: State, event: told.Event) -> State:
     if isinstance(after, states.Unknown):
         return after
     return _noted(after, serial=after.book.serial + 1)
-
-
-def dump(state: State) -> dict[str, Any]:
-    """The state as plain data, without what the next look will tell anyway."""
-    if not isinstance(state, states.Unknown):
-        state = _noted(state, sight=None, looks=0, look_at=None)
-    data: dict[str, Any] = msgspec.to_builtins(state)
-    return {"shape": SHAPE, "state": type(state).__name__, "data": data}
-
-
-def load(memory: Mapping[str, Any]) -> State:
-    """A state from its plain data, or Rejected."""
-    kind = STATES.get(str(memory.get("state")))
-    if memory.get("shape") != SHAPE:
-        raise _unreadable(f"its shape is {memory.get('shape')}, and {SHAPE} is read here")
-    if kind is None:
-        raise _unreadable(f"no such state: {memory.get('state')}")
-    try:
-        return cast("State", msgspec.convert(memory.get("data"), kind))
-    except (msgspec.MsgspecError, errors.Rejected) as error:
-        raise _unreadable(str(error)) from error
-
-
-def _unreadable(why: str) -> errors.Rejected:
-    return errors.Rejected(
-        f"status cannot be adopted: {why}",
-        hint="remove the status; the rollout then starts from what runs now",
-    )
 
 
 def _noted(state: State, **changes: Any) -> State:
@@ -292,7 +256,7 @@ def _woke(state: State, _: told.Woke) -> State:
 
 
 def _adopted(_: State, event: told.Adopted) -> State:
-    return load(event.memory)
+    return shapes.load(event.memory)
 
 
 def _removed(state: State, event: told.Removed) -> State:

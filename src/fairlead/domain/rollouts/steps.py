@@ -1,6 +1,7 @@
 """The plan: every strategy becomes a row of steps, the last of which has all the traffic."""
 
 import datetime as dt
+import functools
 import math
 from dataclasses import dataclass
 
@@ -32,6 +33,8 @@ class Step:
 Plan = tuple[Step, ...]
 
 
+# Every decision asks for it, several times over, and few strategies are in use at once.
+@functools.lru_cache(maxsize=1024)
 def plan(strategy: Strategy) -> Plan:
     """The steps of this strategy, the full one last."""
     full = Step(_full(strategy), ALL, strategy.bake)

@@ -9,9 +9,9 @@ from fairlead.domain.analysis import limits
 from fairlead.domain.rollouts import (
     homing,
     inquiry,
-    memory,
     moving,
     promoting,
+    shapes,
     sight,
     states,
     watching,
@@ -128,7 +128,7 @@ def status(state: states.State) -> dict[str, Any]:
             {"type": c.type, "status": c.status, "reason": c.reason, "message": c.message}
             for c in conditions(state)
         ],
-        "memory": memory.dump(state),
+        "memory": shapes.dump(state),
     }
 
 

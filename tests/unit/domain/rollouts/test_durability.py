@@ -8,7 +8,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.domain.rollouts import bonds, effects, memory, messages, states
+from fairlead.domain.rollouts import bonds, effects, messages, shapes, states
 from fairlead.domain.rollouts import events as told
 from fairlead.domain.rollouts.group import GROUP
 from fairlead.domain.rollouts.limiter import LIMITER
@@ -70,7 +70,7 @@ class Story:
 
     async def state(self, engine: service.Engine) -> Any:
         seen = await engine.read(lambda session: library.stream(session, STREAM))
-        return msgspec.convert(seen.data, memory.STATES[seen.state])
+        return msgspec.convert(seen.data, shapes.STATES[seen.state])
 
 
 @pytest.mark.slow
