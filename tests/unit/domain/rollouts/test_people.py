@@ -4,7 +4,7 @@ import dataclasses
 import datetime as dt
 
 from fairlead.domain.analysis.conditions import Phase
-from fairlead.domain.analysis.limits import Limits
+from fairlead.domain.analysis.limits import Limits, Tally
 from fairlead.domain.rollouts import events as told
 from fairlead.domain.rollouts import messages, states, view
 from fairlead.domain.rollouts.messages import Slot
@@ -90,6 +90,30 @@ def test_no_data_waits_and_after_its_patience_pauses_for_a_person() -> None:
     assert world.now - began >= SPEC.patience
     assert "no verdict" in world.state().book.paused.why
     assert world.state().book.route.share == 10
+
+
+def counted(world: World) -> Tally:
+    tallies: dict[str, Tally] = world.state().inquiry.tallies
+    return tallies.get("errors", Tally())
+
+
+def test_metrics_that_cannot_be_asked_take_a_rollout_home_only_after_their_limit() -> None:
+    world = live(habits=Habits(verdicts={"v2": Phase.ERROR}))
+    world.run_until(states.Watching)
+
+    # Asked again every ten seconds; four errors are borne, and one answer forgives them.
+    world.run(lambda: counted(world).consecutive_errors == 4)
+    assert world.state().book.route.share == 10
+    world.habits.verdicts.clear()
+    world.run(lambda: counted(world).count == 1)
+    assert counted(world).consecutive_errors == 0
+    world.habits.verdicts["v2"] = Phase.ERROR
+    outcome = ended(world)
+
+    asked = [event.at for event in world.told() if isinstance(event, told.MeasureAsked)]
+    assert outcome.ending is told.Ending.TAKEN_BACK
+    assert "5 errors in a row, at most 4 may be" in outcome.why
+    assert dt.timedelta(seconds=10) <= asked[1] - asked[0] < dt.timedelta(seconds=11)
 
 
 def test_a_gate_that_stays_closed_holds_the_start_and_lets_pass_when_it_opens() -> None:

@@ -1,6 +1,9 @@
 """From a strategy to steps, and from a load to pods."""
 
 import datetime as dt
+import os
+import subprocess
+import sys
 
 import pytest
 from hypothesis import given
@@ -164,6 +167,24 @@ def test_a_window_may_pass_midnight_and_windows_add_up() -> None:
     assert opening([NIGHT], "2030-01-06T05:00") == "2030-01-12T22:00"
     assert opening([NIGHT, WORKDAYS], "2030-01-06T05:00") == "2030-01-07T08:00"
     assert opening([], "2030-01-06T05:00") is None
+
+
+def test_a_window_is_read_where_the_machine_has_no_time_zones() -> None:
+    read = (
+        "import datetime as dt, zoneinfo\n"
+        "from fairlead.domain.rollouts.windows import Window, next_opening\n"
+        "window = Window(begins=dt.time(9), ends=dt.time(17), zone='Europe/Berlin')\n"
+        "assert zoneinfo.TZPATH == ()\n"
+        "print(next_opening([window], dt.datetime(2030, 7, 1, 2, tzinfo=dt.UTC)))\n"
+    )
+
+    # An empty path hides the system's zones, as in an image that has none.
+    bare = {**os.environ, "PYTHONTZPATH": ""}
+    done = subprocess.run(
+        [sys.executable, "-c", read], env=bare, capture_output=True, text=True, check=False
+    )
+
+    assert done.stdout == "2030-07-01 07:00:00+00:00\n", done.stderr
 
 
 def opening(windows: list[Window], now: str) -> str | None:
