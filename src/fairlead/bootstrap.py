@@ -8,7 +8,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from opentelemetry import trace
 
 from fairlead import errors
 from fairlead import settings as settings_
+from fairlead.domain.rollouts import ports
 from fairlead.domain.rollouts.numbers import Numbers
 from fairlead.engine import batch, outbox, projections, service
 from fairlead.engine import machine as machine_
@@ -128,6 +129,22 @@ def cluster(kubeconfig: Path | None = None, context: str = "") -> Any:
         home = [Path("~/.kube/config").expanduser()]
         return config.from_kubeconfig(named or home, os.environ, clock, context)
     return config.in_cluster(os.environ, clock)
+
+
+@contextlib.asynccontextmanager
+async def measures(
+    chosen: settings_.MeasureSettings, naming: ports.Naming, now: Callable[[], datetime]
+) -> AsyncIterator[tuple[ports.Metrics, ports.Gates]]:
+    """Who answers the checks of rollouts, whose slots the platform names."""
+    # By name: the weight of a web client is for those who ask the web.
+    made = importlib.import_module("fairlead.adapters.measures.wiring")
+    async with made.measures(chosen, naming, now) as both:
+        yield both
+
+
+def reader(chosen: settings_.MeasureSettings) -> Any:
+    """Who says what is wrong with a check before it is asked (adapters.measures.Reader)."""
+    return importlib.import_module("fairlead.adapters.measures.wiring").reader(chosen)
 
 
 def _kubeconfigs() -> list[Path]:

@@ -92,6 +92,45 @@ class OperatorSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class MeasureSettings:
+    """Where a rollout's numbers come from, and who is asked and told over the web."""
+
+    prometheus_url: str = _setting(
+        "", "The Prometheus that checks ask; empty means that there is none."
+    )
+    prometheus_token_file: str = _setting(
+        "", "File of the token that Prometheus wants, read for each query."
+    )
+    prometheus_username: str = _setting("", "Who we are there, where a password is wanted.")
+    prometheus_password_file: str = _setting("", "File of that password, read for each query.")
+    prometheus_ca_file: str = _setting(
+        "", "Certificates to trust there, instead of those of the system."
+    )
+    prometheus_seconds: float = _setting(5.0, "How long one query may take, at most 20.")
+    prometheus_tick_seconds: float = _setting(
+        5.0, "For so long an answer serves everybody who asks the same."
+    )
+    prometheus_servers: str = _setting(
+        "", "TOML file of further Prometheus servers that checks may choose by name."
+    )
+    hooks_hosts: str = _setting(
+        "",
+        "Hosts that checks may call as gates and web numbers, with commas between them:"
+        " gate.example, *.shop.example:8443, http://127.0.0.1:9000. Empty means none.",
+    )
+    hooks_secret_file: str = _setting(
+        "", "File of the secret that signs what we send; the first of several lines is the newest."
+    )
+    hooks_ca_file: str = _setting(
+        "", "Certificates to trust there, instead of those of the system."
+    )
+    hooks_seconds: float = _setting(
+        10.0, "How long a gate, a web number or a receiver of news may take, at most 20."
+    )
+    hooks_news_url: str = _setting("", "Where news of rollouts are posted; empty means nowhere.")
+
+
+@dataclass(frozen=True, slots=True)
 class LogSettings:
     """What is told about the work."""
 
@@ -110,6 +149,7 @@ class Settings:
     web: WebSettings = field(default_factory=WebSettings)
     engine: EngineSettings = field(default_factory=EngineSettings)
     operator: OperatorSettings = field(default_factory=OperatorSettings)
+    measures: MeasureSettings = field(default_factory=MeasureSettings)
     log: LogSettings = field(default_factory=LogSettings)
 
 
@@ -190,6 +230,18 @@ def _check(settings: Settings) -> None:
             raise errors.Rejected(
                 f"{variable} must be above zero and at most {_MOST}: {value}", hint="unset it"
             )
+    measures = settings.measures
+    for variable, value in (
+        ("FAIRLEAD_PROMETHEUS_SECONDS", measures.prometheus_seconds),
+        ("FAIRLEAD_PROMETHEUS_TICK_SECONDS", measures.prometheus_tick_seconds),
+        ("FAIRLEAD_HOOKS_SECONDS", measures.hooks_seconds),
+    ):
+        # A round of checks is lost if it takes longer than its effect may.
+        if not 0 < value <= _MOST_ANSWER_SECONDS:
+            raise errors.Rejected(
+                f"{variable} must be above zero and at most {_MOST_ANSWER_SECONDS}: {value}",
+                hint="unset it",
+            )
     _check_choice("FAIRLEAD_LOG_LEVEL", settings.log.log_level, _LEVELS)
     _check_choice("FAIRLEAD_LOG_FORMAT", settings.log.log_format, ("auto", "json", "text"))
     url = settings.store.database_url
@@ -201,6 +253,7 @@ def _check(settings: Settings) -> None:
 
 
 _MOST = 1_000_000
+_MOST_ANSWER_SECONDS = 20
 _LEVELS = ("debug", "info", "warning", "error")
 
 

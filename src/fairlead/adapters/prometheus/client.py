@@ -6,7 +6,6 @@ its words (asking again is useless), one that it could not answer is Unavailable
 
 import asyncio
 import base64
-import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -19,6 +18,7 @@ import aiohttp
 import msgspec
 
 from fairlead import errors
+from fairlead.adapters import trust
 from fairlead.adapters.prometheus import outcome
 from fairlead.adapters.prometheus.outcome import Answer, NoData, SeriesSet, Values
 
@@ -71,8 +71,8 @@ class Prometheus:
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
     async def __aenter__(self) -> Self:
-        trust = self._trust()
-        connector = aiohttp.TCPConnector(limit=0, ssl=trust)
+        trusted = trust.authority(self._access.ca_file)
+        connector = aiohttp.TCPConnector(limit=0, ssl=trusted)
         self._session = aiohttp.ClientSession(connector=connector, trust_env=False)
         return self
 
@@ -171,38 +171,15 @@ class Prometheus:
     def _headers(self) -> dict[str, str]:
         access = self._access
         if access.token_file is not None:
-            return {"Authorization": f"Bearer {_secret(access.token_file)}"}
+            return {"Authorization": f"Bearer {trust.secret(access.token_file)}"}
         if access.username:
-            password = "" if access.password_file is None else _secret(access.password_file)
+            password = "" if access.password_file is None else trust.secret(access.password_file)
             pair = base64.b64encode(f"{access.username}:{password}".encode()).decode()
             return {"Authorization": f"Basic {pair}"}
         return {}
-
-    def _trust(self) -> ssl.SSLContext | bool:
-        if self._access.ca_file is None:
-            return True
-        try:
-            context = ssl.create_default_context(cafile=self._access.ca_file)
-        except (OSError, ssl.SSLError) as error:
-            raise errors.Rejected(
-                f"file of the authority cannot be read: {self._access.ca_file}",
-                hint="it must hold certificates in PEM format",
-            ) from error
-        # On from Python 3.13; authorities that people made by hand often lack what it asks for.
-        context.verify_flags &= ~ssl.VERIFY_X509_STRICT
-        return context
 
     def _unavailable(self, why: str) -> errors.Unavailable:
         return errors.Unavailable(
             f"prometheus at {self._access.url} did not answer: {why}",
             hint="see whether it runs and can be reached from here",
         )
-
-
-def _secret(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8").strip()
-    except (OSError, UnicodeDecodeError) as error:
-        raise errors.Rejected(
-            f"file of a secret cannot be read: {file}", hint="look at its path and its rights"
-        ) from error

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from fairlead import errors
 
-_PLACE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_-]*)\s*\}\}")
+PLACE = re.compile(r"\{\{\s*([A-Za-z_][A-Za-z0-9_-]*)\s*\}\}")
 _DURATION = re.compile(r"([0-9]+(ms|[smhdwy]))+")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _NAME = re.compile(r"[a-zA-Z_:][a-zA-Z0-9_:]*")
@@ -34,10 +34,10 @@ def render(template: str, arguments: Mapping[str, str]) -> str:
     parts: list[str] = []
     scan = _Scan()
     position = 0
-    for place in _PLACE.finditer(template):
+    for place in PLACE.finditer(template):
         text = template[position : place.start()]
         scan.read(text)
-        parts += (text, scan.fit(place[1], _value(place[1], arguments)))
+        parts += (text, scan.fit(place[1], value(place[1], arguments)))
         position = place.end()
     return "".join((*parts, template[position:]))
 
@@ -95,7 +95,8 @@ class _Scan:
             self._before = character
 
 
-def _value(name: str, arguments: Mapping[str, str]) -> str:
+def value(name: str, arguments: Mapping[str, str]) -> str:
+    """The argument of this name; Rejected where it is missing."""
     if name not in arguments:
         raise errors.Rejected(
             f"argument of the query is missing: {name}",

@@ -9,7 +9,7 @@ from fairlead.domain.analysis import conditions, document, judge, verdict
 from fairlead.domain.analysis.conditions import Phase
 from fairlead.domain.rollouts import messages, ports
 from fairlead.domain.rollouts.sight import Sight
-from fairlead.domain.rollouts.spec import Check, Source
+from fairlead.domain.rollouts.spec import Check, Source, When
 from fairlead.engine import outbox
 
 MOST_TOLD = 500
@@ -107,7 +107,13 @@ class _Looks:
         except errors.FairleadError as error:
             # What cannot be asked is an answer too: it is counted, and its limit ends it.
             answer = conditions.Unanswered(f"{error.message}; {error.hint}")
+        if isinstance(answer, conditions.Silent) and self._is_early(check, about):
+            return messages.Finding(check.name, None, f"no data yet: {answer.reason}"[:MOST_TOLD])
         return self._measured(check, answer)
+
+    def _is_early(self, check: Check, about: messages.Measure) -> bool:
+        """Whether the window of the check is not over: silence is no news until then."""
+        return check.when is not When.START and self.world.now() < about.since + check.span
 
     @staticmethod
     def _measured(check: Check, answer: conditions.Answer) -> messages.Finding:

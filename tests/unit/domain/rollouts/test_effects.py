@@ -2,6 +2,7 @@
 
 import asyncio
 import dataclasses
+import datetime as dt
 from typing import Any
 
 import pytest
@@ -12,7 +13,7 @@ from fairlead.domain.analysis.conditions import Phase
 from fairlead.domain.analysis.verdict import NoData
 from fairlead.domain.rollouts import effects, messages
 from fairlead.domain.rollouts.sight import Pods, Shown
-from fairlead.domain.rollouts.spec import Check, Source
+from fairlead.domain.rollouts.spec import Check, Source, When
 from fairlead.domain.traffic.routes import STANDBY
 from fairlead.engine import machine as machines
 from fairlead.engine import outbox
@@ -20,6 +21,7 @@ from fairlead.engine.messages import StreamName
 from tests.unit.domain.rollouts.world import START, version
 
 CONTEXT = outbox.Context(StreamName("rollout/shop"), "key", 1)
+MINUTE = dt.timedelta(minutes=1)
 JUDGED = {"metrics": [{"name": "latency"}], "scoreThresholds": {"marginal": 50, "pass": 90}}
 
 
@@ -100,8 +102,8 @@ async def found(ports: Ports, check: Check) -> messages.Finding:
     return finding
 
 
-def measure(*checks: Check) -> messages.Measure:
-    return messages.Measure("shop", 5, checks, version("v1"), version("v2"), 10, START)
+def measure(*checks: Check, since: dt.datetime = START - MINUTE) -> messages.Measure:
+    return messages.Measure("shop", 5, checks, version("v1"), version("v2"), 10, since)
 
 
 def test_every_effect_has_a_handler(ports: Ports) -> None:
@@ -178,6 +180,28 @@ async def test_no_data_follows_the_policy_of_the_check(
     ports.answer = conditions.Silent()
 
     assert (await found(ports, Check("errors", high=1.0, no_data=policy))).phase is phase
+
+
+@pytest.mark.parametrize("policy", list(NoData))
+async def test_silence_in_the_first_window_is_no_news_whatever_the_policy(
+    ports: Ports, policy: NoData
+) -> None:
+    ports.answer = conditions.Silent("no series fits")
+    given: dict[str, Any] = {"high": 1.0, "no_data": policy}
+
+    early = await perform(
+        ports,
+        measure(
+            Check("usual", **given),
+            Check("quick", **given, window=dt.timedelta(seconds=59)),
+            Check("before", **given, when=When.START),
+            since=START - dt.timedelta(seconds=59),
+        ),
+    )
+
+    usual, quick, before = early.findings
+    assert (usual.phase, usual.reason) == (None, "no data yet: no series fits")
+    assert (quick.phase is None) == (before.phase is None) == (policy is NoData.WAIT)
 
 
 async def test_a_closed_gate_is_no_failure_and_an_open_one_passes(ports: Ports) -> None:

@@ -1,0 +1,221 @@
+"""The port `Metrics` over a real Prometheus: what each check comes to, and what it says."""
+
+import contextlib
+import datetime as dt
+import os
+import signal
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead import bootstrap, errors
+from fairlead.domain.analysis.conditions import Answered, Silent, Unanswered
+from fairlead.domain.rollouts import messages, ports
+from fairlead.domain.rollouts.spec import Check, Source, When
+from fairlead.settings import MeasureSettings
+from tests.contract.prometheus.test_client import HASHED, PASSWORD, stopped
+from tests.unit.adapters.measures.about import naming
+from tests.unit.adapters.processes.programs import until
+from tests.unit.domain.rollouts.world import version
+from tools.cluster import pki
+from tools.cluster.process import free_port
+from tools.servers.prometheus import PrometheusServer
+
+pytestmark = pytest.mark.xdist_group("prometheus")
+TWO = 'vector(1) or label_replace(vector(2), "a", "b", "", "")'
+
+
+def about(since: float = 600.0, share: int = 10) -> messages.Measure:
+    began = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=since)
+    return messages.Measure("team/shop", 7, (), version("v1"), version("v2"), share, began)
+
+
+def now() -> dt.datetime:
+    return dt.datetime.now(dt.UTC)
+
+
+@contextlib.asynccontextmanager
+async def asking(url: str, **more: Any) -> AsyncIterator[ports.Metrics]:
+    chosen = MeasureSettings(prometheus_url=url, prometheus_tick_seconds=0.01, **more)
+    async with bootstrap.measures(chosen, naming, now) as (metrics, _):
+        yield metrics
+
+
+@pytest.fixture
+async def metrics(server: PrometheusServer) -> AsyncIterator[ports.Metrics]:
+    async with asking(server.url) as ready:
+        yield ready
+
+
+@pytest.mark.requirement("canary R3")
+async def test_every_answer_is_a_value_silence_or_a_reason(metrics: ports.Metrics) -> None:
+    async def ask(query: str, **more: Any) -> object:
+        return await metrics.ask(Check("c", query, **more), about())
+
+    assert await ask("vector(7)") == Answered(7.0)
+    assert await ask("scalar(vector(7))") == Answered(7.0)
+    assert await ask("vector(1)/0") == Answered(float("inf"))
+    assert await ask("vector(-1)/0") == Answered(float("-inf"))
+    assert await ask("vector(0)/0") == Silent("only NaN: nothing to divide by")
+    assert await ask("no_such_metric") == Silent("no series fits the query")
+    assert await ask(TWO, high=3.0) == Answered([1.0, 2.0])
+    assert await ask(TWO, success="all(result, {# < 3})") == Answered([1.0, 2.0])
+    for query, said in {
+        "sum(": "parse error",
+        TWO: "several numbers instead of one: 2",
+        '"text"': "gives no numbers but a string",
+        "up[1m]": "gives no numbers but a matrix",
+        "x{a='{{ nobody }}'}": "argument of the query is missing: nobody",
+    }.items():
+        answer = await ask(query, success="result < 3")
+        assert isinstance(answer, Unanswered)
+        assert said in answer.reason
+
+
+async def test_a_number_is_never_older_than_the_share(metrics: ports.Metrics) -> None:
+    """Prometheus itself reads the window that was sent."""
+    window = "count_over_time(vector(1)[{{ interval }}:1s])"
+
+    full = await metrics.ask(Check("c", window), about())
+    young = await metrics.ask(Check("c", window), about(since=10.5))
+    own = await metrics.ask(Check("c", window, window=dt.timedelta(seconds=20)), about())
+    first = await metrics.ask(Check("c", window), about(since=0.0))
+    before = await metrics.ask(Check("c", window, when=When.START), about(since=0.0))
+
+    answers = (full, young, own, first, before)
+    assert answers == tuple(map(Answered, (60.0, 10.0, 20.0, 1.0, 60.0)))
+
+
+async def test_both_sides_are_sampled_at_the_same_moments(metrics: ports.Metrics) -> None:
+    step = 5
+    edge = (int(time.time()) // step) * step - 2 * step
+    known = [
+        {"name": "steady", "query": "vector(3)"},
+        {"name": "late", "query": f"vector(1) and on() (vector(time()) >= {edge})"},
+        {"name": "slot", "query": 'label_replace(vector(1), "x", "{{ target }}", "", "")'},
+        {"name": "never", "query": "no_such_metric"},
+        {"name": "nan", "query": "vector(0)/0"},
+    ]
+    check = Check(
+        "all", source=Source.JUDGE, judge={"metrics": known}, window=dt.timedelta(seconds=step)
+    )
+
+    sides = await metrics.compare(check, about(since=32.0))
+
+    count = len(sides.control["steady"])
+    assert count in {5, 6}
+    assert sides.control == sides.experiment
+    assert sides.control["steady"] == [3.0] * count
+    assert sides.control["slot"] == [1.0] * count
+    assert sides.control["never"] == sides.control["nan"] == [None] * count
+    late = sides.control["late"]
+    assert late[-2:] == [1.0, 1.0]
+    assert late[:2] == [None, None]
+
+
+async def test_a_step_that_began_now_has_no_sample_yet(metrics: ports.Metrics) -> None:
+    judge = {"metrics": [{"name": "a", "query": "vector(1)"}]}
+
+    sides = await metrics.compare(Check("all", source=Source.JUDGE, judge=judge), about(since=3.0))
+
+    assert (sides.control, sides.experiment) == ({"a": []}, {"a": []})
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("sum(", "parse error"),
+        (TWO, "query of metric a gives several series instead of one: 2"),
+        ("x{a='{{ nobody }}'}", "argument of the query is missing: nobody"),
+    ],
+)
+async def test_what_cannot_be_compared_is_said(
+    metrics: ports.Metrics, query: str, said: str
+) -> None:
+    judge = {"metrics": [{"name": "ok", "query": "vector(1)"}, {"name": "a", "query": query}]}
+
+    with pytest.raises(errors.Rejected, match=said):
+        await metrics.compare(Check("all", source=Source.JUDGE, judge=judge), about())
+
+
+async def test_a_rollout_that_the_platform_does_not_run_is_an_error(
+    metrics: ports.Metrics,
+) -> None:
+    asked = messages.Measure("other", 1, (), version("v1"), version("v2"), 10, now())
+
+    answer = await metrics.ask(Check("c", "vector(1)"), asked)
+
+    assert answer == Unanswered("no such rollout: other; look at their list")
+
+
+async def test_down_slow_and_locked_servers_are_told_apart_and_come_back(
+    server: PrometheusServer,
+) -> None:
+    check = Check("c", "vector(1)")
+
+    async with asking(f"http://127.0.0.1:{free_port()}") as nobody:
+        down = await nobody.ask(check, about())
+    async with asking(server.url, prometheus_seconds=0.5) as metrics:
+        os.kill(server.pid, signal.SIGSTOP)
+        try:
+            await until(lambda: stopped(server.pid))
+            slow = await metrics.ask(check, about())
+        finally:
+            os.kill(server.pid, signal.SIGCONT)
+        await until_answered(metrics, check)
+    async with asking("") as nothing:
+        unset = await nothing.ask(check, about())
+        other = await nothing.ask(Check("c", "vector(1)", server="pay"), about())
+
+    for answer, said in (
+        (down, "did not answer"),
+        (slow, "no answer within 0.5 s"),
+        (unset, "FAIRLEAD_PROMETHEUS_URL"),
+        (other, "FAIRLEAD_PROMETHEUS_SERVERS"),
+    ):
+        assert isinstance(answer, Unanswered)
+        assert said in answer.reason
+
+
+async def until_answered(metrics: ports.Metrics, check: Check) -> None:
+    end = time.monotonic() + 20
+    while await metrics.ask(check, about()) != Answered(1.0):
+        assert time.monotonic() < end
+
+
+async def test_certificate_and_password_come_from_settings(
+    prometheus_program: Path, tmp_path: Path
+) -> None:
+    authority = pki.Authority(tmp_path)
+    pair = authority.server()
+    web = {
+        "tls_server_config": {"cert_file": str(pair.certificate), "key_file": str(pair.key)},
+        "basic_auth_users": {"reader": HASHED},
+    }
+    password = tmp_path / "password"
+    password.write_text(PASSWORD)
+    check = Check("c", "vector(1)")
+    reader = {"prometheus_username": "reader", "prometheus_password_file": str(password)}
+    ca = {"prometheus_ca_file": str(authority.certificate)}
+
+    with PrometheusServer(tmp_path / "server", web) as server:
+        async with asking(server.url, **reader, **ca) as metrics:
+            good = await metrics.ask(check, about())
+        async with asking(server.url, **reader) as metrics:
+            untrusted = await metrics.ask(check, about())
+        async with asking(server.url, **ca) as metrics:
+            unknown = await metrics.ask(check, about())
+            password.write_text("wrong")
+        async with asking(server.url, **reader, **ca) as metrics:
+            wrong = await metrics.ask(check, about())
+
+    assert good == Answered(1.0)
+    assert isinstance(untrusted, Unanswered)
+    assert "certificate that is not trusted" in untrusted.reason
+    for answer in (unknown, wrong):
+        assert isinstance(answer, Unanswered)
+        assert "status 401" in answer.reason
+    assert PASSWORD not in str((untrusted, unknown, wrong))
