@@ -32,9 +32,16 @@ _DIAL_SECONDS = 5.0
 class PrometheusServer:
     """One Prometheus on a free loopback port, asking its targets every second."""
 
-    def __init__(self, folder: Path, web_config: Mapping[str, object] | None = None) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        web_config: Mapping[str, object] | None = None,
+        jobs: Sequence[Mapping[str, object]] | None = None,
+    ) -> None:
+        """With jobs of one's own, `scrape` is told to nobody."""
         self._folder = folder
         self._web_config = web_config
+        self._jobs = jobs
         self._process: Process | None = None
         self.port = 0
 
@@ -85,7 +92,8 @@ class PrometheusServer:
             self._process = None
 
     def _arguments(self) -> list[str]:
-        jobs = [{"job_name": "tests", "file_sd_configs": [{"files": ["targets.json"]}]}]
+        usual = [{"job_name": "tests", "file_sd_configs": [{"files": ["targets.json"]}]}]
+        jobs = usual if self._jobs is None else self._jobs
         # JSON is YAML, and has no traps.
         every = {"scrape_interval": "1s", "scrape_timeout": "1s"}
         config = self._folder / "prometheus.yml"
@@ -127,6 +135,12 @@ def find() -> Path:
             if not program.exists():
                 _fetch(place)
     return program
+
+
+def find_tool() -> Path | None:
+    """The program that checks configurations, where it came along."""
+    beside = find().with_name("promtool")
+    return beside if beside.exists() else None
 
 
 def _cache_folder() -> Path:

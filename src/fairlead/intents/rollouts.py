@@ -89,7 +89,7 @@ class CheckWords(Words, frozen=True):
     """One question on the way: a built-in metric, a query, a web metric, a judge or a gate."""
 
     name: str
-    metric: str | None = None
+    metric: Literal["request-success-rate", "request-duration"] | None = None
     query: str | None = None
     web: str | None = None
     gate: str | None = None
@@ -102,6 +102,8 @@ class CheckWords(Words, frozen=True):
     no_data: Literal["wait", "pass", "fail", "inconclusive"] = "wait"
     count: int | None = None
     interval: str | None = None
+    window: str | None = None
+    server: str = ""
     initial_delay: str = "0s"
     failure_limit: int = 0
     inconclusive_limit: int = 0
@@ -265,6 +267,8 @@ def _check(words: CheckWords, at: str) -> specs.Check:
             limits=_limits(words, at),
             dry_run=words.dry_run,
             judge=words.judge or {},
+            window=None if words.window is None else duration(words.window, f"{at}.window"),
+            server=words.server,
         )
 
 
@@ -273,7 +277,7 @@ def _source(words: CheckWords, at: str) -> tuple[specs.Source, str]:
     asked = {
         "metric": (specs.Source.QUERY, words.metric),
         "query": (specs.Source.QUERY, words.query),
-        "web": (specs.Source.QUERY, words.web),
+        "web": (specs.Source.WEB, words.web),
         "gate": (specs.Source.GATE, words.gate),
         "judge": (specs.Source.JUDGE, None if words.judge is None else ""),
     }

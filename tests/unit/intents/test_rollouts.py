@@ -95,6 +95,8 @@ def test_every_word_of_a_check_is_heard() -> None:
         consecutiveErrorLimit=3,
         consecutiveSuccessLimit=4,
         dryRun=True,
+        window="30s",
+        server="payments",
     )
 
     second = dt.timedelta(seconds=1)
@@ -106,6 +108,8 @@ def test_every_word_of_a_check_is_heard() -> None:
         no_data=NoData.FAIL,
         limits=Limits(5, 10 * second, 3 * second, 1, 2, 3, 4),
         dry_run=True,
+        window=30 * second,
+        server="payments",
     )
 
 
@@ -114,9 +118,9 @@ def test_every_word_of_a_check_is_heard() -> None:
     [
         ({"metric": "request-duration"}, Source.QUERY, "request-duration"),
         ({"query": "up{}", "success": "result > 1"}, Source.QUERY, "up{}"),
-        ({"web": "http://checks/shop"}, Source.QUERY, "http://checks/shop"),
+        ({"web": "http://checks/shop"}, Source.WEB, "http://checks/shop"),
         ({"gate": "http://gate/shop"}, Source.GATE, "http://gate/shop"),
-        ({"judge": {"metrics": []}}, Source.JUDGE, ""),
+        ({"judge": {"metrics": [{"name": "errors"}]}}, Source.JUDGE, ""),
     ],
 )
 def test_a_check_says_who_answers_it(words: Any, source: Source, query: str) -> None:
@@ -172,12 +176,21 @@ def test_what_is_around_a_rollout_is_heard() -> None:
         ({"strategy": {"affinity": {"cookie": ";"}}}, "spec.strategy.affinity: not a cookie"),
         ({"checks": [{"name": "a"}]}, "spec.checks[0]: one of metric, query, web, gate, judge"),
         (
-            {"checks": [{"name": "a", "metric": "b", "success": "result >"}]},
+            {"checks": [{"name": "a", "query": "b", "success": "result >"}]},
             "spec.checks[0]: ",
         ),
         (
-            {"checks": [{"name": "a", "metric": "b", "count": 2}]},
+            {"checks": [{"name": "a", "query": "b", "count": 2}]},
             "spec.checks[0]: count without an interval",
+        ),
+        ({"checks": [{"name": "a", "metric": "b"}]}, "spec.checks[0].metric: invalid enum value"),
+        (
+            {"checks": [{"name": "a", "judge": {"metrics": [{"nam": "b"}]}}]},
+            "spec.checks[0]: input is not a case to judge: object contains unknown field nam",
+        ),
+        (
+            {"checks": [{"name": "a", "query": "b", "window": "10ms"}]},
+            "spec.checks[0]: window of a check below 0:00:01: 0:00:00.010000",
         ),
         ({"windows": [{"begins": "25:00"}]}, "spec.windows[0].begins: not a time of day"),
         ({"windows": [{"zone": "Mars"}]}, "spec.windows[0]: no such time zone: Mars"),
