@@ -165,6 +165,8 @@ def _asks(check: Check) -> str:
             return f"judge: {check.query}" if check.query else "judge"
         case Source.GATE:
             return f"gate: {check.query}"
+        case Source.WEB:
+            return f"web: {check.query}"
 
 
 def _good(check: Check) -> str:
