@@ -58,14 +58,20 @@ def main(arguments: Sequence[str], benchmarks: Sequence[Benchmark] = BENCHMARKS)
     results = [_run(each, options) for each in chosen]
     if not options.json:
         print(table.drawn(results))
-    return 0
+    broken = [f"{each.name}: {said}" for each in results for said in each.broken]
+    for said in broken:
+        print(f"error: a promise is broken: {said}", file=sys.stderr)
+    return 1 if broken else 0
 
 
 def _run(benchmark: Benchmark, options: argparse.Namespace) -> Result:
     say(f"{benchmark.name}: {benchmark.about}")
     result = benchmark.run(Effort(quick=options.quick))
     if options.json:
-        print(json.dumps(msgspec.to_builtins(result)), flush=True)
+        shown = msgspec.to_builtins(result)
+        # Not a figure: it is told by the exit code.
+        del shown["broken"]
+        print(json.dumps(shown), flush=True)
     return result
 
 

@@ -51,6 +51,8 @@ class Result:
     figures: dict[str, float | str] = field(default_factory=dict)
     ratios: dict[str, float] = field(default_factory=dict)
     spread: dict[str, tuple[float, float]] = field(default_factory=dict)
+    broken: list[str] = field(default_factory=list)
+    """What must hold on every machine and did not: the run ends with an error."""
 
     def add(self, name: str, values: list[float]) -> None:
         """A figure: the middle of its rounds, with the edges as its spread."""

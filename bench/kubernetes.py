@@ -59,6 +59,9 @@ def _rest(result: harness.Result, place: harbour.Harbour, effort: harness.Effort
         return
     for name in ("cached", "writes", "idle_requests", "idle_memory_mb", "memory_mb", "seconds"):
         result.figures[f"rest_{name}"] = round(figures[name], 1)
+    asked = figures["writes"] + figures["idle_requests"]
+    if asked:
+        result.broken.append(f"at rest the operator asks for nothing but watches, found: {asked:g}")
 
 
 def _review(result: harness.Result, effort: harness.Effort) -> None:

@@ -94,16 +94,23 @@ def check_kinds(players: Cast) -> None:
         )
 
 
-def operator(chosen: settings_.Settings, players: Cast, connection: Any, *, elect: bool) -> Any:
+def operator(
+    chosen: settings_.Settings,
+    players: Cast,
+    connection: Any,
+    *,
+    elect: bool,
+    tracing: "Tracing | None" = None,
+) -> Any:
     """The operator for the kinds of this installation (adapters.kubernetes.operator.Operator)."""
     # By name, and only here: no other command carries the weight of a Kubernetes client.
     made = importlib.import_module("fairlead.adapters.kubernetes.operator")
     orders = made.orders(chosen.operator, players.kinds, connection, elect=elect)
-    return made.Operator(connection, orders, engines(chosen, players))
+    return made.Operator(connection, orders, engines(chosen, players, tracing))
 
 
 def engines(
-    chosen: settings_.Settings, players: Cast
+    chosen: settings_.Settings, players: Cast, tracing: "Tracing | None" = None
 ) -> Callable[[outbox.Handlers], contextlib.AbstractAsyncContextManager[service.Engine]]:
     """Makes an engine for each term of an operator, which knows the handlers of that term."""
     behind = [kind.machine for kind in players.kinds]
@@ -111,7 +118,8 @@ def engines(
 
     @contextlib.asynccontextmanager
     async def working(handlers: outbox.Handlers) -> AsyncIterator[service.Engine]:
-        cast_ = replace(players, machines=machines, handlers={**players.handlers, **handlers})
+        spanned = traced({**players.handlers, **handlers}, tracing or Tracing())
+        cast_ = replace(players, machines=machines, handlers=spanned)
         kept = store(chosen.store, cast_)
         await asyncio.to_thread(kept.migrate)
         async with engine(chosen, cast_, kept).running() as running:

@@ -1,5 +1,6 @@
 """The operator on a real cluster: engine and door together, with the rights it ships."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,32 @@ async def test_an_object_gets_its_children_and_status_in_four_writes(
     assert await cargoes(admin, space) == ["tea"] * 6
     assert fleet.writes == 8
     assert fleet.requests["get"] == 0
+
+
+async def test_at_rest_nothing_is_asked_but_the_watches(
+    admin: client.Client,
+    flotillas: str,
+    space: Space,
+    through_proxy: Connection,
+    *,
+    proxy: Proxy,
+    tmp_path: Path,
+) -> None:
+    """The benchmark does the same with 5,000 objects and a minute, and fails where this does."""
+    await launch(admin, flotillas, space, *(f"f-{number}" for number in range(100)))
+
+    async with working(through_proxy, space.name, tmp_path) as fleet:
+        await fleet.until_done()
+        before, watching = len(proxy.seen), proxy.open_watches
+        fleet.look_at_all()
+        await fleet.settled()
+        await asyncio.sleep(2)
+        asked = proxy.seen[before:]
+        still = proxy.open_watches
+
+    assert asked == []
+    assert still == watching
+    assert len(watching) == 2
 
 
 async def test_a_second_look_and_a_restart_write_nothing(

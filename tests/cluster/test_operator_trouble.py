@@ -1,5 +1,10 @@
 """The operator and bad input: told by a condition and an Event, and nobody else suffers."""
 
+import asyncio
+import contextlib
+import os
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +13,8 @@ import pytest
 from fairlead.adapters.kubernetes import credentials, rights
 from fairlead.adapters.kubernetes.config import Connection
 from tests.cluster import client
+from tests.cluster import space as spaces
+from tests.cluster.proxy import Proxy
 from tests.cluster.space import Space
 from tests.cluster.test_operator import condition, is_ready
 from tests.operator.flotilla import KIND, flotilla
@@ -153,3 +160,52 @@ async def test_a_namespace_on_its_way_out_is_left_alone(
 
     # Children may go before their owner is marked: then each is tried once more, and refused.
     assert written in range(4)
+
+
+@pytest.mark.usefixtures("controllers")
+async def test_what_a_dying_namespace_will_not_take_is_told_and_others_go_on(
+    admin: client.Client,
+    cluster: control_plane.ControlPlane,
+    flotillas: str,
+    space: Space,
+    *,
+    proxy: Proxy,
+    tmp_path: Path,
+) -> None:
+    account = await space.account("everywhere", cluster_rules=rights.rules([KIND]))
+    identity = credentials.Fixed(credentials.Identity(token=account.token))
+    dying = await spaces.make(admin, "dying", wait_for_account=True)
+    going = dying.path("flotillas", api="tests.fairlead.dev/v1")
+    await admin.create(going, flotilla(dying.name, "north"))
+    await admin.create(flotillas, flotilla(space.name, "south"))
+
+    # Nobody empties the namespace meanwhile: its objects live, and nothing may be added.
+    with paused(cluster.pids["kube-controller-manager"]):
+        await dying.remove()
+        async with working(Connection(proxy.url, identity), "", tmp_path):
+            bad = await admin.wait_for(
+                f"{going}/north",
+                lambda obj: condition(obj, "Ready") == ("False", "NamespaceTerminating"),
+            )
+            await admin.wait_for(f"{flotillas}/south", is_ready)
+            with pytest.raises(client.ApiError, match="403 Forbidden") as told:
+                await admin.create(dying.path("events"), {"metadata": {"name": "a"}})
+            tries = proxy.count("create", f".*/{dying.name}/.*")
+            await asyncio.sleep(2)
+            again = proxy.count("create", f".*/{dying.name}/.*") - tries
+
+    message = bad["status"]["conditions"][0]["message"]
+    assert "because it is being terminated" in message
+    # No Event can be kept there, by anybody; the condition is all that a user can see.
+    assert "because it is being terminated" in str(told.value)
+    # A child and its Event at a time, each time later: no loop.
+    assert again <= 8
+
+
+@contextlib.contextmanager
+def paused(pid: int) -> Iterator[None]:
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(pid, signal.SIGCONT)

@@ -56,11 +56,9 @@ def operator(*, kubeconfig: Path | None, context: str, leader_elect: bool, **giv
     if click.get_current_context().invoked_subcommand:
         return
     chosen = _chosen(options.settings(), given)
-    players = options.cast()
     tracing = bootstrap.telemetry(chosen.log)
-    traced = replace(players, handlers=bootstrap.traced(players.handlers, tracing))
     try:
-        asyncio.run(_serve(chosen, traced, (kubeconfig, context), elect=leader_elect))
+        asyncio.run(_serve(chosen, tracing, (kubeconfig, context), elect=leader_elect))
     finally:
         tracing.close()
 
@@ -75,13 +73,15 @@ def _chosen(chosen: settings_.Settings, given: dict[str, str | None]) -> setting
 
 async def _serve(
     chosen: settings_.Settings,
-    players: bootstrap.Cast,
+    tracing: bootstrap.Tracing,
     reached: tuple[Path | None, str],
     *,
     elect: bool,
 ) -> None:
+    players = options.cast()
     bootstrap.check_kinds(players)
-    made = bootstrap.operator(chosen, players, bootstrap.cluster(*reached), elect=elect)
+    there = bootstrap.cluster(*reached)
+    made = bootstrap.operator(chosen, players, there, elect=elect, tracing=tracing)
     async with made.answering(chosen.operator.operator_listen) as address:
         click.echo(f"fairlead operates: {address}", err=True)
         await _until_told(asyncio.create_task(made.run()))

@@ -91,6 +91,18 @@ def test_the_engine_runs_against_the_raw_loop_and_an_absent_peer_is_left_out(
     assert "no_such_package is not installed" in err
 
 
+def test_a_broken_promise_ends_the_run_with_an_error(capsys: pytest.CaptureFixture[str]) -> None:
+    def run(_: harness.Effort) -> harness.Result:
+        return harness.Result("calm", {"asked": 3.0}, broken=["nothing is asked, found: 3"])
+
+    code = program.main(["run", "calm", "--json"], [harness.Benchmark("calm", "at rest", run)])
+
+    shown = capsys.readouterr()
+    assert code == 1
+    assert "broken" not in json.loads(shown.out)
+    assert "error: a promise is broken: calm: nothing is asked, found: 3" in shown.err
+
+
 def test_without_json_one_table_is_printed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,7 +3,8 @@
 The server's own words stay as `__cause__` (a StatusError), so that a caller who needs the
 reason or the field causes reads them there.
 
-    401, 403  Unauthorised          409  Conflict (AlreadyExists)
+    401, 403  Unauthorised (NamespaceTerminating)
+    409       Conflict (AlreadyExists)
     404       NotFound              410  Expired, a Conflict with history
     429, 5xx  Busy, an Unavailable  other 4xx  Rejected, with the field causes
 """
@@ -19,9 +20,6 @@ import msgspec
 from fairlead.errors import Conflict, FairleadError, NotFound, Rejected, Unauthorised, Unavailable
 
 _LONGEST_MESSAGE = 2000
-_FORBIDDEN_HINTS = {
-    "NamespaceTerminating": "the namespace is being deleted; use another, or wait until it is gone",
-}
 
 
 class Busy(Unavailable):
@@ -34,6 +32,10 @@ class Busy(Unavailable):
 
 class AlreadyExists(Conflict):
     """An object of that name is there."""
+
+
+class NamespaceTerminating(Unauthorised):
+    """Nothing new may come into a namespace that is being deleted; no right would help."""
 
 
 class Expired(Conflict):
@@ -90,8 +92,7 @@ def error_for(said: StatusError, what: str, retry_after: float | None = None) ->
                 f"the API server does not know us: {what}", hint="renew the credentials"
             )
         case HTTPStatus.FORBIDDEN:
-            message = f"not allowed to {what}: {said.text}"
-            error = Unauthorised(message, hint=_forbidden_hint(said))
+            error = _forbidden(said, what)
         case HTTPStatus.NOT_FOUND:
             error = NotFound(
                 f"not found: {what}", hint="check the name, and that the kind is installed"
@@ -120,11 +121,12 @@ def _conflict(said: StatusError, what: str) -> FairleadError:
     )
 
 
-def _forbidden_hint(said: StatusError) -> str:
-    for cause in said.causes:
-        if cause.reason in _FORBIDDEN_HINTS:
-            return _FORBIDDEN_HINTS[cause.reason]
-    return "grant the verb to our account by RBAC"
+def _forbidden(said: StatusError, what: str) -> FairleadError:
+    message = f"not allowed to {what}: {said.text}"
+    if any(cause.reason == "NamespaceTerminating" for cause in said.causes):
+        hint = "the namespace is being deleted; use another, or wait until it is gone"
+        return NamespaceTerminating(message, hint=hint)
+    return Unauthorised(message, hint="grant the verb to our account by RBAC")
 
 
 def _reasons(said: StatusError) -> str:

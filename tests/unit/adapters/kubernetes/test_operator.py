@@ -7,8 +7,11 @@ from pathlib import Path
 
 import aiohttp
 import pytest
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from fairlead import bootstrap, settings
+from fairlead.adapters import otlp
 from fairlead.adapters.kubernetes import credentials, operator, rights
 from fairlead.adapters.kubernetes.client import Client
 from fairlead.adapters.kubernetes.config import Connection
@@ -20,7 +23,7 @@ from fairlead.errors import Rejected
 from fairlead.settings import OperatorSettings
 from tests.fakes.kubernetes.server import Fault, Request, Server
 from tests.operator.flotilla import CONFIG_MAPS, FLOTILLAS, KIND, flotilla
-from tests.operator.working import Fleet, lease, working
+from tests.operator.working import Fleet, lease, quick, working
 
 SHIPS = rights.resource(CONFIG_MAPS)
 FLEETS = rights.resource(FLOTILLAS)
@@ -269,3 +272,18 @@ def test_a_status_has_no_defaults_and_a_spec_has() -> None:
 
     assert found["spec"]["properties"]["ships"]["default"] == 3
     assert "default" not in str(found["status"])
+
+
+async def test_each_effect_on_the_cluster_leaves_a_span(bay: Bay, tmp_path: Path) -> None:
+    spans = InMemorySpanExporter()
+    tracing = bootstrap.Tracing(otlp.provided(SimpleSpanProcessor(spans)).tracer, on=True)
+    await bay.launch("north")
+    engine = bootstrap.engines(quick(tmp_path), bootstrap.Cast(kinds=[KIND]), tracing)
+
+    async with working(bay.connection, "default", engine) as fleet:
+        await fleet.until_done()
+
+    found = [dict(span.attributes or {}) for span in spans.get_finished_spans()]
+    assert [one["fairlead.effect"] for one in found] == ["ApplyChildren", "PublishStatus"]
+    uid = uid_of(await bay.get("north"))
+    assert {one["fairlead.stream"] for one in found} == {f"flotilla/default/north/{uid}"}
