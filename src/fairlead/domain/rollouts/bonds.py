@@ -4,6 +4,10 @@ from dataclasses import dataclass
 
 from fairlead.engine.messages import StreamName, stream_name
 
+FULL = "full"
+KEEP = "keep"
+"""The gates of a group: before all traffic moves, and before the old version is given up."""
+
 
 @dataclass(frozen=True, slots=True)
 class Claim:
@@ -21,6 +25,18 @@ class Release:
 
 
 @dataclass(frozen=True, slots=True)
+class Join:
+    """Command to a group: this member is under way, so it is waited for."""
+
+    member: str
+    rollout: str = ""
+    """How its rollout is called, where that is not the member's name."""
+
+    kept: bool = False
+    """It has passed the first gate already, with a group that may have forgotten it."""
+
+
+@dataclass(frozen=True, slots=True)
 class Arrive:
     """Command to a group: this member waits at a gate."""
 
@@ -30,12 +46,18 @@ class Arrive:
 
 
 @dataclass(frozen=True, slots=True)
+class Excuse:
+    """Command to a group: this member goes on alone; nobody is to wait for it."""
+
+    member: str
+
+
+@dataclass(frozen=True, slots=True)
 class Leave:
-    """Command to a group: this member goes home."""
+    """Command to a group: this member goes home, and takes those with it who go with it."""
 
     member: str
     why: str
-    members: tuple[str, ...]
 
 
 def rollout_stream(name: str) -> StreamName:

@@ -46,6 +46,10 @@ def sends_of(event: told.Event, after: states.State) -> Iterator[Send]:
         return
     name, run = after.book.name, after.run if isinstance(after, states.Running) else None
     match event:
+        case told.RunQueued() if run is not None:
+            yield from _join(name, run)
+        case told.Straightened() if run is not None:
+            yield from _excuse(name, run.spec)
         case told.SlotAsked() if run is not None:
             yield from _claim(name, run)
         case told.GateReached() if run is not None:
@@ -53,8 +57,9 @@ def sends_of(event: told.Event, after: states.State) -> Iterator[Send]:
         case told.Adopted() if run is not None:
             # With our memory theirs was lost: they hear again where we stand.
             yield from _claim(name, run)
+            yield from _join(name, run) if not isinstance(after, states.GoingHome) else ()
             yield from _arrive(name, run)
-        case told.HomeBegan(why) if run is not None and watching.KEEP not in run.passed:
+        case told.HomeBegan(why) if run is not None and bonds.KEEP not in run.passed:
             yield from _leave(name, run.rules, why)
         case told.RunEnded(spec=Spec() as spec, unheard=unheard, why=why):
             yield from _release(name, spec)
@@ -153,17 +158,30 @@ def _release(name: str, spec: Spec) -> Iterator[Send]:
         yield Send(bonds.limiter_stream(spec.limiter.name), bonds.Release(name))
 
 
+def _join(name: str, run: states.Run) -> Iterator[Send]:
+    group = run.rules.group
+    if group is not None and bonds.KEEP not in run.passed:
+        join = bonds.Join(group.me or name, name, kept=bonds.FULL in run.passed)
+        yield Send(bonds.group_stream(group.name), join)
+
+
 def _arrive(name: str, run: states.Run) -> Iterator[Send]:
     group = run.rules.group
     if group is not None and run.gate:
-        arrive = bonds.Arrive(name, run.gate, group.members)
+        arrive = bonds.Arrive(group.me or name, run.gate, group.members)
         yield Send(bonds.group_stream(group.name), arrive)
 
 
 def _leave(name: str, spec: Spec, why: str) -> Iterator[Send]:
     if spec.group is not None:
-        leave = bonds.Leave(name, why, spec.group.members)
+        leave = bonds.Leave(spec.group.me or name, why)
         yield Send(bonds.group_stream(spec.group.name), leave)
+
+
+def _excuse(name: str, spec: Spec) -> Iterator[Send]:
+    if spec.group is not None:
+        excuse = bonds.Excuse(spec.group.me or name)
+        yield Send(bonds.group_stream(spec.group.name), excuse)
 
 
 def _news(event: told.Event, book: states.Book) -> Iterator[messages.Notify]:

@@ -100,6 +100,8 @@ class Group:
 
     name: str
     members: tuple[str, ...]
+    me: str = ""
+    """What the members call this rollout; empty where they know it by its own name."""
 
     def __post_init__(self) -> None:
         _check_name("group", self.name)

@@ -5,11 +5,8 @@ import datetime as dt
 from fairlead.domain.analysis.limits import Action, asked
 from fairlead.domain.rollouts import events as told
 from fairlead.domain.rollouts import inquiry, states
+from fairlead.domain.rollouts.bonds import FULL, KEEP
 from fairlead.domain.rollouts.draft import Draft, lost
-
-FULL = "full"
-KEEP = "keep"
-"""The group's gates: before all traffic moves, and before the old version is given up."""
 
 
 def advance(draft: Draft) -> None:

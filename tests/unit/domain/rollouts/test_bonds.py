@@ -96,20 +96,99 @@ def test_who_asks_again_is_told_again() -> None:
 TOGETHER = Spec(STEPS, (CHECK,), group=Group("g", NAMES))
 
 
+def late(*others: str) -> World:
+    """Those others are at the first gate; c is under way, and held."""
+    world = started(TOGETHER)
+    world.send(messages.Pause("ada"), "c")
+    world.run(lambda: all(world.state(name).run.gate == bonds.FULL for name in others))
+    return world
+
+
 def test_a_group_moves_all_traffic_together_and_is_kept_together() -> None:
-    world = started(TOGETHER, ("a", "b"))
-    world.want("c1", TOGETHER, "c")
-    world.run_until(states.Idle, "c")
+    world = late("a", "b")
     world.run(longest=600)
     waiting = [world.state(name) for name in ("a", "b")]
     assert [state.book.route.share for state in waiting] == [50, 50]
     assert all("waiting for the group g" in view.sentence(state) for state in waiting)
 
-    world.want("c2", TOGETHER, "c")
+    world.send(messages.Resume("ada"), "c")
     for name in NAMES:
         world.run_until(states.Idle, name)
 
     assert {world.state(name).book.outcome.ending for name in NAMES} == {told.Ending.PROMOTED}
+    assert world.streams[bonds.group_stream("g")] == group.Gathering()
+
+
+def test_a_member_without_a_change_holds_nobody_up() -> None:
+    world = started(TOGETHER, ("a", "b"))
+    world.want("c1", TOGETHER, "c")
+
+    for name in ("a", "b"):
+        world.run_until(states.Idle, name, longest=300)
+
+    assert {world.state(name).book.outcome.ending for name in ("a", "b")} == {told.Ending.PROMOTED}
+    assert world.state("c").book.stable.label == "c1"
+    assert world.streams[bonds.group_stream("g")] == group.Gathering()
+
+
+def test_a_change_that_comes_a_moment_later_is_waited_for() -> None:
+    world = started(TOGETHER, ("a", "b"))
+    world.want("c1", TOGETHER, "c")
+    world.run(lambda: all(world.state(name).run.gate for name in ("a", "b")))
+
+    world.run(longest=50)
+    world.want("c2", TOGETHER, "c")
+    world.send(messages.Pause("ada"), "c")
+    world.run(longest=600)
+
+    assert [world.state(name).book.route.share for name in ("a", "b")] == [50, 50]
+    world.send(messages.Resume("ada"), "c")
+    for name in NAMES:
+        world.run_until(states.Idle, name)
+    assert {world.state(name).book.outcome.ending for name in NAMES} == {told.Ending.PROMOTED}
+
+
+def test_a_change_that_comes_after_the_others_have_gone_has_a_fate_of_its_own() -> None:
+    spec = dataclasses.replace(TOGETHER, strategy=dataclasses.replace(STEPS, bake=HOUR))
+    world = started(spec, ("a", "b"), Habits(verdicts={"c2": BAD}))
+    world.want("c1", spec, "c")
+    world.run(lambda: all(world.state(name).book.route.share == 100 for name in ("a", "b")))
+
+    world.want("c2", spec, "c")
+
+    assert world.run_until(states.Idle, "c").book.outcome.ending is told.Ending.TAKEN_BACK
+    for name in ("a", "b"):
+        ended = world.run_until(states.Idle, name).book.outcome
+        assert ended.ending is told.Ending.PROMOTED
+
+
+def test_a_group_answers_rollouts_that_go_by_another_name() -> None:
+    world = World()
+    names = {"a": "ns/a/1111", "b": "ns/b/2222"}
+    for number in (1, 2):
+        for me, name in names.items():
+            spec = dataclasses.replace(TOGETHER, group=Group("g", ("a", "b"), me))
+            world.want(f"{me}{number}", spec, name)
+            if number == 1:
+                world.run_until(states.Idle, name)
+
+    for name in names.values():
+        ended = world.run_until(states.Idle, name, longest=600).book.outcome
+        assert ended.ending is told.Ending.PROMOTED
+    assert world.streams[bonds.group_stream("g")] == group.Gathering()
+
+
+def test_an_early_tick_of_a_group_sets_its_timer_again() -> None:
+    waits = group.decide(group.Gathering(), bonds.Arrive("a", bonds.FULL, NAMES), START)
+    state = group.Gathering()
+    for event in waits.events:
+        state = group.evolve(state, event)  # type: ignore[arg-type]  # all are ours
+
+    early = group.decide(state, group.Tick(), START)
+    in_time = group.decide(state, group.Tick(), START + group.MOMENT)
+
+    assert early.timers == waits.timers
+    assert in_time.sends == (Send(bonds.rollout_stream("a"), messages.GoTogether(bonds.FULL)),)
 
 
 @pytest.mark.parametrize("bad", NAMES)
@@ -141,7 +220,7 @@ def test_a_member_that_fails_while_it_bakes_still_takes_all_home() -> None:
 
 
 def test_a_group_that_never_gathers_goes_home_after_its_patience() -> None:
-    world = started(TOGETHER, ("a", "b"))
+    world = late("a", "b")
 
     for name in ("a", "b"):
         world.run_until(states.Idle, name, longest=4 * 3600)
@@ -160,34 +239,62 @@ def test_a_gate_opens_once_for_all_whatever_the_order(order: tuple[str, ...]) ->
         sends += decision.sends
 
     assert [send.command for send in sends] == [messages.GoTogether("full")] * 3
-    assert state == group.Gathering()
+    assert state == group.Gathering(parties=(order,))
 
 
 HOUR = dt.timedelta(hours=1)
 
 
-def test_who_is_deleted_leaves_the_group_and_who_goes_straight_goes_alone() -> None:
-    world = started(TOGETHER, ("a", "b"))
-    world.want("c1", TOGETHER, "c")
-    world.run_until(states.Idle, "c")
-    world.run(longest=600)
+def test_who_is_deleted_takes_all_home() -> None:
+    world = late("a", "b")
 
-    world.send(messages.PromoteFully("ada"), "a")
     world.send(messages.Delete(), "b")
 
-    assert world.run_until(states.Idle, "a").book.outcome.ending is told.Ending.PROMOTED
-    assert isinstance(world.state("c"), states.Idle)
+    for name in ("a", "c"):
+        assert (
+            "b of the group went home: deleted"
+            in world.run_until(states.Idle, name).book.outcome.why
+        )
 
 
-def test_limiter_and_group_hear_again_where_a_rollout_stands_that_lost_its_store() -> None:
+def test_who_goes_straight_goes_alone_and_nobody_waits_for_it() -> None:
+    world = late("a", "b")
+
+    world.send(messages.PromoteFully("ada"), "c")
+
+    for name in NAMES:
+        ended = world.run_until(states.Idle, name, longest=600).book.outcome
+        assert ended.ending is told.Ending.PROMOTED
+
+
+def test_limiter_and_group_hear_again_where_rollouts_stand_that_lost_their_store() -> None:
     spec = dataclasses.replace(TOGETHER, limiter=Limiter("shop", 3))
-    world = started(spec, ("a", "b"))
-    world.run(longest=600)
+    world = started(spec)
+    world.send(messages.Pause("ada"), "c")
+    world.run(lambda: all(world.state(name).run.gate for name in ("a", "b")))
 
-    status = world.forget("a")
+    statuses = {name: world.forget(name) for name in NAMES}
     world.streams.pop(bonds.limiter_stream("shop"))
     world.streams.pop(bonds.group_stream("g"))
-    world.send(messages.Adopt(status), "a")
+    for name in NAMES:
+        world.send(messages.Adopt(statuses[name]), name)
 
-    assert world.streams[bonds.limiter_stream("shop")].under_way == ("a",)
-    assert world.streams[bonds.group_stream("g")].arrived == {"full": ("a",)}
+    gathering = world.streams[bonds.group_stream("g")]
+    assert world.streams[bonds.limiter_stream("shop")].under_way == NAMES
+    assert (gathering.under_way, gathering.arrived) == (NAMES, {bonds.FULL: ("a", "b")})
+
+
+def test_a_party_that_lost_its_store_after_the_first_gate_is_still_kept_together() -> None:
+    spec = dataclasses.replace(TOGETHER, strategy=dataclasses.replace(STEPS, bake=HOUR))
+    world = started(spec)
+    world.run(lambda: all(world.state(name).book.route.share == 100 for name in NAMES))
+
+    statuses = {name: world.forget(name) for name in NAMES}
+    world.streams.pop(bonds.group_stream("g"))
+    for name in NAMES:
+        world.send(messages.Adopt(statuses[name]), name)
+    world.send(messages.Abort("ada"), "b")
+
+    for name in NAMES:
+        ended = world.run_until(states.Idle, name).book.outcome
+        assert ended.ending is told.Ending.TAKEN_BACK
