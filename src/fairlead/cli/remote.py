@@ -238,6 +238,23 @@ class ServerSource:
             told = msgspec.json.decode(response.read(_MOST_BYTES), type=_Receipt)
             return messages.Receipt(told.stream, told.first, told.last, told.duplicate)
 
+    def deploy(self, content: Any) -> dict[str, Any]:
+        """Hand a workload in; what became of it, as the API tells it."""
+        body = msgspec.json.encode(content)
+        with self._answer("/workloads", body=body) as response, self._translated():
+            return msgspec.json.decode(response.read(_MOST_BYTES), type=dict[str, Any])
+
+    def answers(self) -> bool:
+        """Whether anybody listens there."""
+        connection = self._connection()
+        try:
+            connection.connect()
+        except OSError:
+            return False
+        finally:
+            connection.close()
+        return True
+
     def _get(self, shape: type[T], path: str, wanted: Mapping[str, Any] | None = None) -> T:
         with self._answer(path, wanted) as response, self._translated():
             # A longer answer is cut, and a cut one makes no sense.

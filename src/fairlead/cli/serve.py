@@ -27,7 +27,7 @@ def up(listen: str | None) -> None:
     chosen = options.settings()
     if listen is not None:
         chosen = replace(chosen, web=replace(chosen.web, listen=listen))
-    run(chosen, options.cast())
+    run(chosen, options.joined(chosen))
 
 
 @click.command()
@@ -36,7 +36,8 @@ def worker() -> None:
 
     Performs effects and serves no page. The store must have been migrated.
     """
-    run(options.settings(), options.cast(), pages=False)
+    # Rollouts of this machine are left to the control plane that runs their processes.
+    run(options.settings(), bootstrap.without_rollouts(options.cast()), pages=False)
 
 
 def run(chosen: settings_.Settings, players: bootstrap.Cast, *, pages: bool = True) -> None:

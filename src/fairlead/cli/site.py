@@ -35,6 +35,7 @@ async def serve(plant: working.Plant) -> None:
                 intake=intake.Intake(engine, plant.tracing.tracer),
                 views=[view.name for view in plant.cast.views],
                 numbers=plant.cast.numbers,
+                ground=plant.cast.ground,
             )
             async with server.serving(web.create(context), listening, context.closing) as task:
                 click.echo(f"fairlead is up: {bind.url}", err=True)

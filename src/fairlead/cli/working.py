@@ -35,7 +35,7 @@ async def working(plant: Plant) -> AsyncIterator[tuple[service.Engine, asyncio.E
     stop = asyncio.Event()
     made = bootstrap.engine(plant.settings, plant.cast, plant.store)
     with _signals(stop):
-        async with made.running() as engine:
+        async with bootstrap.beside(plant.cast, made), made.running() as engine:
             yield engine, stop
 
 

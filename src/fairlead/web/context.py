@@ -10,7 +10,7 @@ from fastapi import Request
 from fairlead.domain.rollouts.numbers import Numbers
 from fairlead.engine import service
 from fairlead.engine.store import protocol
-from fairlead.intents import intake
+from fairlead.intents import intake, workloads
 from fairlead.web import server
 
 
@@ -25,6 +25,9 @@ class Context:
     views: Sequence[str] = ()
     numbers: Numbers | None = None
     """What both versions of a rollout do with their requests; None where nobody records it."""
+
+    ground: workloads.Ground | None = None
+    """Where workloads are brought; None where this process runs none."""
 
     closing: asyncio.Event = field(default_factory=asyncio.Event)
     """Set when the process is about to stop: live streams end, readiness is taken back."""

@@ -32,7 +32,7 @@ METRICS: Mapping[str, Callable[[envoy.Numbers], float | None]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Samples:
     """Series of both sides, for the judge."""
 
@@ -91,10 +91,10 @@ class Sampler:
                 f"not a metric that envoy has ({', '.join(METRICS)}): {check.query[:80]}"
             )
         numbers = await self._since(about)
-        if numbers is None or not numbers.requests:
-            return conditions.Silent()
-        value = METRICS[check.query](numbers)
-        return conditions.Silent() if value is None else conditions.Answered(value)
+        value = None if numbers is None else METRICS[check.query](numbers)
+        if value is None:
+            return conditions.Silent("no request reached the canary since it has its share")
+        return conditions.Answered(value)
 
     async def compare(self, check: Check, about: messages.Measure) -> Samples:
         """Both sides second by second, for the metrics that the judge's configuration names."""
