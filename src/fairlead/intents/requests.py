@@ -4,6 +4,7 @@ The page, the API and the command all come through here, so that a name, a refus
 are the same wherever they are read.
 """
 
+import contextlib
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
@@ -55,19 +56,19 @@ def listed(
     return [sheet.summary() for sheet in _sheets(session, found[:limit])], further
 
 
-async def ask(
-    taking: intake.Intake,
-    caller: intake.Caller,
-    stream: messages.StreamName,
-    wish: choices.Wish,
-    command_id: messages.CommandId | None = None,
-) -> messages.Receipt:
-    """Hand a person's wish to the rollout; Conflict, with what would work, where it is no time."""
+def request(
+    stream: messages.StreamName, wish: choices.Wish, command_id: messages.CommandId | None = None
+) -> intake.Request:
+    """A person's wish as a request for the intake."""
     command = choices.command(wish)
-    fields = msgspec.to_builtins(command)
-    request = intake.Request(stream, type(command).__name__, fields, command_id)
+    return intake.Request(stream, type(command).__name__, msgspec.to_builtins(command), command_id)
+
+
+@contextlib.contextmanager
+def in_place() -> Iterator[None]:
+    """Around a verb's way to its rollout: where it is no time for it, Conflict with what is."""
     try:
-        return await taking.submit(caller, request)
+        yield
     except errors.Rejected as error:
         if type(error) is not errors.Rejected:
             raise

@@ -3,7 +3,7 @@
 from fastapi import FastAPI
 
 import fairlead
-from fairlead.web import api, auth, health, live, pages, rollouts, workloads
+from fairlead.web import api, auth, health, live, pages, rollout_pages, rollouts, workloads
 from fairlead.web import context as contexts
 from fairlead.web import errors as web_errors
 
@@ -42,7 +42,7 @@ def described() -> FastAPI:
         generate_unique_id_function=lambda route: route.name,
     )
     # The live feed first: /feed/live must not be taken for anything else.
-    areas = (rollouts.router, workloads.router)
-    for router in (live.router, *areas, api.router, health.router, pages.router):
+    apis = (live.router, rollouts.router, workloads.router, api.router, health.router)
+    for router in (*apis, rollout_pages.router, pages.router):
         app.include_router(router)
     return app

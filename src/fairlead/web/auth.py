@@ -24,7 +24,8 @@ from fairlead.intents import intake, tokens
 from fairlead.web import context as contexts
 from fairlead.web import server
 
-OPEN = ("/healthz", "/readyz", "/login", "/assets/live.js", "/assets/style.css")
+OPEN = ("/healthz", "/readyz", "/login")
+ASSETS = "/assets/"
 """What anybody may see: it tells nothing about what is kept here."""
 
 COOKIE = "fairlead_token"
@@ -97,7 +98,8 @@ class Gate:
         check_host(headers, self._context.bind)
         check_origin(headers, scope["method"])
         state = scope.setdefault("state", {})
-        if scope["path"] not in OPEN:
+        if scope["path"] not in OPEN and not scope["path"].startswith(ASSETS):
+            check_page(headers, scope["method"])
             shown = presented(headers)
             state["caller"] = await self._keeper.admit(shown, self._context)
             state["recheck"] = lambda: self._keeper.admit(shown, self._context)
@@ -129,6 +131,19 @@ def check_origin(headers: Headers, method: str) -> None:
         )
 
 
+def check_page(headers: Headers, method: str) -> None:
+    """A cookie goes along by itself, so it commands only from a page that is proven ours."""
+    if method in _SAFE or "authorization" in headers or COOKIE not in _cookies(headers):
+        return
+    origin = headers.get("origin")
+    ours = origin is not None and _netloc(origin) == headers.get("host")
+    if not ours and headers.get("sec-fetch-site") != "same-origin":
+        raise errors.Forbidden(
+            "the cookie alone commands nothing: no origin",
+            hint="use fairlead's own page, or send Authorization: Bearer TOKEN",
+        )
+
+
 class Misdirected(errors.Rejected):
     """The request names a host that we do not answer for."""
 
@@ -139,7 +154,7 @@ def presented(headers: Headers) -> str | None:
     """The token that a request shows, by header or by the page's cookie."""
     given = headers.get("authorization")
     if given is None:
-        return cookie_parser(headers.get("cookie", "")).get(COOKIE)
+        return _cookies(headers).get(COOKIE)
     scheme, _, text = given.partition(" ")
     if scheme.lower() != "bearer":
         raise errors.Unauthorised(
@@ -161,6 +176,10 @@ def needs(role: tokens.Role) -> Callable[[Request], intake.Caller]:
 
 Operator = Annotated[intake.Caller, Depends(needs(tokens.Role.OPERATOR))]
 Recheck = Callable[[], Awaitable[intake.Caller]]
+
+
+def _cookies(headers: Headers) -> dict[str, str]:
+    return cookie_parser(headers.get("cookie", ""))
 
 
 def _netloc(origin: str) -> str:

@@ -43,6 +43,17 @@ class Told:
     text: bytes
 
 
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which streams a client hears of: one, all of a machine, or every one."""
+
+    start: str
+    whole: bool
+
+    def has(self, stream: str) -> bool:
+        return stream == self.start if self.whole else stream.startswith(self.start)
+
+
 class SharedFeed:
     """The feed for many clients: those who stand at the same place share one read."""
 
@@ -81,6 +92,7 @@ async def live(
     request: Request,
     after: Annotated[str, Query(description="Start after this place; empty: now.")] = "",
     stream: Annotated[str, Query(description="Only this stream; empty: all.")] = "",
+    machine: Annotated[str, Query(description="Only streams of this machine.")] = "",
     last_event_id: Annotated[str, Header(description="Sent by browsers to resume.")] = "",
 ) -> Response:
     feed: SharedFeed = request.app.state.feed
@@ -88,7 +100,8 @@ async def live(
         raise errors.Unavailable(
             f"too many live clients: {feed.clients}", hint="close some, or read /api/v1/feed"
         )
-    wanted = messages.parse_stream(stream) if stream else None
+    start = messages.parse_stream(stream) if stream else f"{machine}/" if machine else ""
+    wanted = Wanted(start, whole=bool(stream))
     resume = last_event_id or after
     place = library.parse_place(resume) if resume else await feed.end()
     return Live(feed, place, wanted, request)
@@ -103,14 +116,14 @@ class Live(Response):
         self,
         feed: SharedFeed,
         place: library.Place,
-        stream: messages.StreamName | None,
+        wanted: Wanted,
         request: Request,
     ) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._feed = feed
         self._place = place
-        self._stream = stream
+        self._wanted = wanted
         self._closing = contexts.of(request).closing
         self._recheck: auth.Recheck = request.scope["state"]["recheck"]
 
@@ -160,7 +173,7 @@ class Live(Response):
             return b"", False
         if told:
             self._place = told[-1].place
-        wanted = [one.text for one in told if self._stream in (None, one.stream)]
+        wanted = [one.text for one in told if self._wanted.has(one.stream)]
         return b"".join(wanted), len(told) == _CHUNK
 
     async def _allowed(self) -> None:

@@ -1,4 +1,4 @@
-"""A first small page: streams, one stream with its events, kept live by the feed."""
+"""What all pages share, and those of streams: the list, and one stream with its events."""
 
 import importlib.resources
 import json
@@ -20,7 +20,13 @@ from fairlead.web import context as contexts
 router = APIRouter(include_in_schema=False)
 _ROWS = 100
 _FILES = importlib.resources.files("fairlead.web")
-_ASSETS = {"live.js": "text/javascript", "style.css": "text/css"}
+_ASSETS = {
+    "live.js": "text/javascript",
+    "rollout.js": "text/javascript",
+    "chart.js": "text/javascript",
+    "style.css": "text/css",
+    "icon.svg": "image/svg+xml",
+}
 _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     b"img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -33,14 +39,14 @@ _SECURITY = (
 )
 
 
-@router.get("/")
+@router.get("/streams")
 async def streams(
     request: Request, before: Annotated[int | None, Query(ge=0, lt=2**63)] = None
 ) -> Response:
     which = library.StreamFilter(before=before, limit=_ROWS + 1)
     found = await contexts.of(request).engine.read(lambda s: library.streams(s, which))
     further = found[_ROWS - 1].number if len(found) > _ROWS else None
-    return _page("streams.html", streams=found[:_ROWS], further=further)
+    return page("streams.html", streams=found[:_ROWS], further=further)
 
 
 @router.get("/streams/{machine}/{key:path}")
@@ -57,12 +63,12 @@ async def stream(
     start = max(0, view.version - _ROWS) if after is None else after
     events = await engine.read(lambda s: library.events(s, name, start, _ROWS))
     before = max(0, start - _ROWS) if start else None
-    return _page("stream.html", stream=view, events=events, before=before)
+    return page("stream.html", stream=view, events=events, before=before)
 
 
 @router.get("/login")
 async def login() -> Response:
-    return _page("login.html")
+    return page("login.html")
 
 
 @router.post("/login")
@@ -74,7 +80,7 @@ async def enter(request: Request) -> Response:
     try:
         token = await context.engine.read(lambda s: tokens.verify(s, text, context.now()))
     except errors.Unauthorised as error:
-        return _page("login.html", status=error.http_status, error=error)
+        return page("login.html", status=error.http_status, error=error)
     answer = RedirectResponse("/", 303)
     answer.set_cookie(
         auth.COOKIE,
@@ -115,10 +121,11 @@ def refused(error: errors.FairleadError) -> Response:
     """A person in front of a browser gets a page, not JSON."""
     if isinstance(error, errors.Unauthorised) and error.http_status == 401:  # noqa: PLR2004 - the status
         return RedirectResponse("/login", 303)
-    return _page("error.html", status=error.http_status, error=error)
+    return page("error.html", status=error.http_status, error=error)
 
 
-def _page(template: str, status: int = 200, **values: Any) -> Response:
+def page(template: str, status: int = 200, **values: Any) -> Response:
+    """A template's text with these values, never kept by a browser."""
     text = _templates.get_template(template).render({"error": None, **values})
     headers = {"Cache-Control": "no-store"}
     return Response(text, status, headers, media_type="text/html")
@@ -126,6 +133,15 @@ def _page(template: str, status: int = 200, **values: Any) -> Response:
 
 def _moment(value: datetime) -> str:
     return f"{value:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def _span(value: float) -> str:
+    """Seconds as people say them: 45 s, 12 min, 3 h 5 min."""
+    seconds = round(value)
+    minutes, hours = seconds // 60, seconds // 3600
+    if hours:
+        return f"{hours} h {minutes % 60} min" if minutes % 60 else f"{hours} h"
+    return f"{minutes} min" if minutes else f"{seconds} s"
 
 
 def _compact(value: Any) -> str:
@@ -139,4 +155,4 @@ _templates = jinja2.Environment(
     trim_blocks=True,
     lstrip_blocks=True,
 )
-_templates.filters |= {"moment": _moment, "compact": _compact}
+_templates.filters |= {"moment": _moment, "compact": _compact, "span": _span}

@@ -103,7 +103,9 @@ async def steer(
     command_id = _command_id(given.id, idempotency_key)
     context = contexts.of(request)
     stream = await context.engine.read(lambda session: door.find(session, name))
-    receipt = await door.ask(context.intake, caller, stream.name, wish, command_id)
+    asked = door.request(stream.name, wish, command_id)
+    with door.in_place():
+        receipt = await context.intake.submit(caller, asked)
     after = await context.engine.read(lambda s: door.look(s, _key(stream), context.now()))
     return Steered(receipt=shapes.Receipt.of(receipt), rollout=after.rollout)
 

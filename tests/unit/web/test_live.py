@@ -73,6 +73,17 @@ async def test_one_stream_can_be_followed_alone(site: rig.Site) -> None:
     assert set(re.findall(r'"stream":"([^"]+)"', text)) == {"trip/a-1"}
 
 
+async def test_one_machine_can_be_followed_alone(site: rig.Site) -> None:
+    await site.client.post(COMMANDS, json=rig.ORDER)
+    await site.settled("depot/a")
+
+    async with rig.Wire(site.app, PATH, "after=0.0&machine=trip").open() as wire:
+        text = await wire.until(lambda text: '"Home' in text or text.count("id:") >= 4)
+
+    assert '"stream":"trip/' in text
+    assert '"stream":"depot/' not in text
+
+
 async def test_commits_of_another_process_are_seen_too(site: rig.Site, tmp_path: Path) -> None:
     async with rig.Wire(site.app, PATH).open() as wire:
         await wire.until(lambda text: ": connected" in text)

@@ -22,7 +22,7 @@ async def test_the_list_links_to_each_stream(site: rig.Site) -> None:
     await site.client.post(COMMANDS, json=rig.ORDER)
     await site.settled("depot/a")
 
-    page = (await site.client.get("/", headers=HTML)).text
+    page = (await site.client.get("/streams", headers=HTML)).text
     one = (await site.client.get("/streams/depot/a", headers=HTML)).text
 
     assert '<a href="/streams/depot/a">depot/a</a>' in page

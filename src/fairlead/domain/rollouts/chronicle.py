@@ -200,7 +200,8 @@ def _run_ended(head: RunMark, event: told.RunEnded, at: dt.datetime) -> RunMark:
     head = dataclasses.replace(head, ended=at, ending=ending, end_why=event.why)
     if head.weights and head.weights[-1].share:
         head = dataclasses.replace(head, weights=(*head.weights, Weight(at, 0)))
-    return _told(head, News(at, ending, event.why))
+    known = any(news.kind == "GoingHome" and news.text == event.why for news in head.news)
+    return _told(head, News(at, ending, "all traffic is home again" if known else event.why))
 
 
 def _says(kind: str, text: Callable[[Any], str]) -> Callable[[RunMark, Any, dt.datetime], RunMark]:

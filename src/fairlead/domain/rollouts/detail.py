@@ -1,11 +1,12 @@
 """Everything about one rollout for those who look at it closely: plan, checks, history, verbs."""
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlead.domain.analysis.conditions import Phase
 from fairlead.domain.rollouts import choices, chronicle, inquiry, rows, states, steps
+from fairlead.domain.rollouts.events import Ending
 from fairlead.domain.rollouts.spec import Check, Source, Spec
 
 WAITING = "Waiting"
@@ -19,7 +20,7 @@ class PlannedStep:
     number: int
     share: int
     state: str
-    """done, moving, here or ahead."""
+    """done, moving, here, ahead, skipped, or stopped where the run was given up."""
 
     pause_seconds: float = 0
     approve: bool = False
@@ -43,6 +44,9 @@ class CheckSheet:
 
     phase: str
     reason: str
+    last: str = ""
+    """The phase of its last answer alone, while more are to come."""
+
     measured: int = 0
     dry_run: bool = False
     """Measured and told, but it decides nothing."""
@@ -98,14 +102,12 @@ def _plan(
     state: states.Known | states.Gone, latest: chronicle.RunMark | None
 ) -> tuple[PlannedStep, ...]:
     spec = _spec(state)
-    under_way = isinstance(state, states.Running)
-    marks = {mark.number: mark for mark in latest.steps} if latest and under_way else {}
-    here = state.step if isinstance(state, states.Moving | states.Watching) else None
+    marks = {mark.number: mark for mark in _walked(state, latest)}
     return tuple(
         PlannedStep(
             number=n + 1,
             share=int(step.share),
-            state=_step_state(state, n, here, marks.get(n + 1)),
+            state=_step_state(state, n, marks),
             pause_seconds=step.pause.total_seconds(),
             approve=step.approve,
             mirror=int(step.route.mirror),
@@ -116,16 +118,28 @@ def _plan(
     )
 
 
+def _walked(
+    state: states.Known | states.Gone, latest: chronicle.RunMark | None
+) -> tuple[chronicle.StepMark, ...]:
+    """The steps of the run under way, or of the one that was given up last."""
+    given_up = latest is not None and latest.ending == Ending.TAKEN_BACK.value
+    if latest is None or not (isinstance(state, states.Running) or given_up):
+        return ()
+    return latest.steps
+
+
 def _step_state(
-    state: states.Known | states.Gone, n: int, here: int | None, mark: chronicle.StepMark | None
+    state: states.Known | states.Gone, n: int, marks: Mapping[int, chronicle.StepMark]
 ) -> str:
     if isinstance(state, states.Promoting):
         return "done"
-    if here is None or n > here:
-        return "done" if mark and mark.reached else "ahead"
-    if n < here:
-        return "done" if mark else "skipped"
-    return "moving" if isinstance(state, states.Moving) else "here"
+    if n + 1 not in marks:
+        return "skipped" if n + 1 < max(marks, default=0) else "ahead"
+    if n + 1 < max(marks):
+        return "done"
+    if isinstance(state, states.Moving):
+        return "moving"
+    return "here" if isinstance(state, states.Watching) else "stopped"
 
 
 def _checks(
@@ -151,6 +165,7 @@ def _check(
         good=_good(check),
         phase=phase,
         reason=reason,
+        last=last.phase if last else "",
         measured=sum(mark.measured for mark in told),
         dry_run=check.dry_run,
         at=last.at if last else None,

@@ -1,0 +1,134 @@
+"""The pages of rollouts as the server writes them; tests/browser shows them at work."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from fairlead.domain.analysis.conditions import Phase as CheckPhase
+from fairlead.domain.rollouts import events as told
+from fairlead.domain.rollouts import view
+from fairlead.intents import tokens
+from fairlead.web import rollout_pages
+from tests.fakes import fleet
+from tests.unit.web import rig
+
+HTML = {"Accept": "text/html"}
+
+
+@pytest.fixture
+async def site(tmp_path: Path) -> AsyncIterator[rig.Site]:
+    async with rig.site(tmp_path, fleet.Fleet().cast()) as running:
+        yield running
+
+
+async def page(site: rig.Site, path: str) -> str:
+    answer = await site.client.get(path, headers=HTML)
+    assert answer.status_code == 200, answer.text
+    return answer.text
+
+
+async def test_an_empty_list_says_how_to_fill_it(site: rig.Site) -> None:
+    text = await page(site, "/")
+
+    assert "No rollout yet." in text
+    assert "fairlead demo" in text
+    assert 'href="/streams"' in text
+
+
+async def test_the_list_puts_what_waits_for_a_person_first(site: rig.Site) -> None:
+    await fleet.live(site.engine, "alpha")
+    await fleet.halfway(site.engine, "zulu")
+
+    text = await page(site, "/")
+
+    assert text.index("/rollouts/zulu") < text.index("/rollouts/alpha")
+    assert "1 waits for a person" in text
+    assert "Awaiting approval" in text
+    assert 'aria-label="v1 has 90 %, v2 has 10 %"' in text
+
+
+async def test_the_page_of_a_rollout_offers_only_what_fits(site: rig.Site) -> None:
+    await fleet.halfway(site.engine, "shop")
+
+    text = await page(site, "/rollouts/shop")
+
+    shown = [verb for verb in ("approve", "promote", "pause", "abort") if f"verb-{verb}" in text]
+    assert shown == ["approve", "promote", "pause", "abort"]
+    assert "verb-resume" not in text
+    assert "verb-rollback" not in text
+    assert "here now" in text
+    assert "error rate" in text
+
+
+async def test_one_who_may_only_look_gets_no_buttons(site: rig.Site) -> None:
+    await fleet.halfway(site.engine, "shop")
+    viewer = rig.bearer(await site.token(tokens.Role.VIEWER))
+
+    text = (await site.client.get("/rollouts/shop", headers=HTML | viewer)).text
+
+    assert "data-verb" not in text
+    assert "takes the role operator" in text
+
+
+async def test_a_rollout_of_a_cluster_is_reached_by_its_short_name(site: rig.Site) -> None:
+    name = "shops/web/7f3c1a60-0000-4000-8000-000000000001"
+    await fleet.live(site.engine, name)
+
+    text = await page(site, "/rollouts/shops/web")
+
+    assert "<h1>shops/web</h1>" in text
+    assert f'href="/streams/rollout/{name}"' in text
+
+
+async def test_what_people_write_stays_text(site: rig.Site) -> None:
+    await fleet.halfway(site.engine, "shop")
+    why = '<img src=x onerror="alert(1)">'
+    await site.client.post("/api/v1/rollouts/shop/pause", json={"why": why})
+
+    for path in ("/", "/rollouts/shop"):
+        text = await page(site, path)
+
+        assert "&lt;img src=x" in text
+        assert "<img" not in text
+
+
+async def test_a_rollout_that_is_not_there_is_told_on_a_page(site: rig.Site) -> None:
+    answer = await site.client.get("/rollouts/none", headers=HTML)
+
+    assert answer.status_code == 404
+    assert "error: no such rollout: none" in answer.text
+    assert "hint: list them with fairlead get rollouts" in answer.text
+
+
+@pytest.mark.parametrize("name", ["rollout.js", "chart.js"])
+async def test_scripts_come_from_here_and_lead_nowhere_else(site: rig.Site, name: str) -> None:
+    answer = await site.client.get(f"/assets/{name}")
+
+    assert answer.status_code == 200
+    assert "://" not in answer.text
+    assert "innerHTML" not in answer.text
+
+
+async def test_a_cookie_alone_commands_nothing(site: rig.Site) -> None:
+    await fleet.halfway(site.engine, "shop")
+    token = await site.token(tokens.Role.OPERATOR)
+    await site.client.post("/login", content=f"token={token.text}")
+    path, ours = "/api/v1/rollouts/shop/pause", {"Origin": rig.LOOPBACK.url}
+
+    bare = await site.client.post(path, json={})
+    foreign = await site.client.post(path, json={}, headers={"Origin": "https://evil.example"})
+    from_page = await site.client.post(path, json={}, headers=ours)
+
+    assert (bare.status_code, foreign.status_code, from_page.status_code) == (403, 403, 200)
+    assert "the cookie alone" in bare.json()["error"]["message"]
+
+
+def test_every_phase_step_verdict_and_ending_has_a_sign_and_words() -> None:
+    phases = {each.value for each in view.Phase}
+    endings = {"", *(each.value for each in told.Ending)}
+    checks = {each.value for each in CheckPhase} - {"Pending"} | {"Waiting", "GoodSoFar"}
+
+    assert set(rollout_pages.PHASES) == phases
+    assert set(rollout_pages.ENDINGS) == endings
+    assert set(rollout_pages.CHECKS) == checks
