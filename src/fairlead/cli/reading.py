@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import click
 
-from fairlead.cli import options, printing, sources
+from fairlead.cli import options, printing, rollouts, sources
 from fairlead.engine import library, messages
 
 _PAGE = 500
@@ -13,7 +13,8 @@ _PAUSE = 0.25
 
 
 @click.command()
-@click.argument("what", required=False, metavar="[STREAM|MACHINE]")
+@click.argument("what", required=False, metavar="[STREAM|MACHINE|rollouts|rollout]")
+@click.argument("name", required=False, metavar="[NAME]")
 @click.option("--active/--ended", "active", default=None, help="Only streams of that kind.")
 @click.option(
     "--limit",
@@ -24,16 +25,29 @@ _PAUSE = 0.25
     help="Show at most this many.",
 )
 @options.output
-def get(what: str | None, active: bool | None, limit: int, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
-    """Show streams, newest first, or one stream.
+def get(
+    what: str | None,
+    name: str | None,
+    active: bool | None,  # noqa: FBT001 - click hands options over by name
+    limit: int,
+    as_json: bool,  # noqa: FBT001 - click hands options over by name
+) -> None:
+    """Show rollouts, one rollout, streams, or one stream; the newest first.
 
+    "rollouts" lists them with phase, weights and reason; "rollout NAME" shows one with its
+    steps, checks, history and the verbs that fit now. NAME may be short where only one has it.
     STREAM is MACHINE/KEY as the list shows it; MACHINE alone lists the streams of its kind.
     """
     chosen = options.settings()
-    if what is not None and "/" in what:
-        name = messages.parse_stream(what)
+    if what in rollouts.WORDS:
         with sources.source(chosen) as asked:
-            _show_stream(asked.stream(name), as_json=as_json)
+            rollouts.get(asked, name, limit, as_json=as_json)
+        return
+    _no_name(name)
+    if what is not None and "/" in what:
+        stream = messages.parse_stream(what)
+        with sources.source(chosen) as asked:
+            _show_stream(asked.stream(stream), as_json=as_json)
         return
     ended = None if active is None else not active
     which = library.StreamFilter(machine=what, ended=ended, limit=limit)
@@ -66,23 +80,36 @@ def events(stream: str, after: int, follow: bool, as_json: bool) -> None:  # noq
 
 
 @click.command()
-@click.argument("stream", required=False)
+@click.argument("stream", required=False, metavar="[STREAM|rollouts|rollout]")
+@click.argument("name", required=False, metavar="[NAME]")
 @click.option(
     "--since", metavar="PLACE", help="Go on after this place in the feed; 0.0 shows everything."
 )
 @options.output
-def watch(stream: str | None, since: str | None, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
+def watch(stream: str | None, name: str | None, since: str | None, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
     """Show new events of all streams, or of STREAM, until Ctrl-C.
 
-    With -o json, each event is one line, and its place can be given to --since.
+    "rollouts" and "rollout NAME" show a line for each rollout as it stands, and one whenever
+    it changes. With -o json, each line is one event or rollout; an event's place can be given
+    to --since.
     """
     chosen = options.settings()
-    name = None if stream is None else messages.parse_stream(stream)
+    if stream in rollouts.WORDS:
+        with sources.source(chosen) as asked:
+            rollouts.watch(asked, name, as_json=as_json)
+        return
+    _no_name(name)
+    one = None if stream is None else messages.parse_stream(stream)
     place = None if since is None else library.parse_place(since)
     with sources.source(chosen) as asked:
-        live = asked.live(place, name)
+        live = asked.live(place, one)
         printing.talk("watching; Ctrl-C ends it")
         _print_live(live, as_json=as_json)
+
+
+def _no_name(name: str | None) -> None:
+    if name is not None:
+        raise click.UsageError(f"Got unexpected extra argument ({name})")
 
 
 def _all(

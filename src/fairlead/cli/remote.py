@@ -18,6 +18,7 @@ import msgspec
 
 import fairlead
 from fairlead import errors
+from fairlead.domain.rollouts import choices, detail, rows
 from fairlead.engine import library, messages
 
 _API = "/api/v1"
@@ -109,6 +110,19 @@ class _Effects(msgspec.Struct):
     """Some effects."""
 
     items: list[_Effect]
+
+
+class _Rollouts(msgspec.Struct):
+    """A page of rollouts."""
+
+    items: list[rows.Summary]
+    next: int | None
+
+
+class _Steered(msgspec.Struct):
+    """What became of a verb."""
+
+    receipt: "_Receipt"
 
 
 class _Receipt(msgspec.Struct):
@@ -228,6 +242,29 @@ class ServerSource:
     def discard(self, key: messages.EffectKey) -> None:
         with self._answer(f"/effects/{_id(key)}/discard", body=b""):
             pass
+
+    def rollouts(self, limit: int) -> Sequence[rows.Summary]:
+        found: list[rows.Summary] = []
+        before = None
+        while len(found) < limit:
+            wanted = {"before": before, "limit": min(_PAGE, limit - len(found))}
+            page = self._get(_Rollouts, "/rollouts", wanted)
+            found += page.items
+            if page.next is None:
+                break
+            before = page.next
+        return found
+
+    def rollout(self, name: str) -> detail.Detail:
+        return self._get(detail.Detail, f"/rollouts/{quote(name)}")
+
+    def steer(self, name: str, wish: choices.Wish, id_: messages.CommandId) -> messages.Receipt:
+        """The server knows who asks by the token."""
+        body = msgspec.json.encode({"why": wish.why, "revision": wish.revision, "id": id_})
+        path = f"/rollouts/{quote(name)}/{wish.verb}"
+        with self._answer(path, body=body) as response, self._translated():
+            told = msgspec.json.decode(response.read(_MOST_BYTES), type=_Steered).receipt
+            return messages.Receipt(told.stream, told.first, told.last, told.duplicate)
 
     def submit(
         self, stream: messages.StreamName, type_: str, fields: Any, id_: messages.CommandId

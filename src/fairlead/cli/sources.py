@@ -3,13 +3,16 @@
 import contextlib
 import time
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Protocol
 
 from fairlead import bootstrap, errors
 from fairlead import settings as settings_
 from fairlead.cli import remote
+from fairlead.domain.rollouts import detail, rows
 from fairlead.engine import library, messages
 from fairlead.engine.store import protocol
+from fairlead.intents import rollouts
 
 _PAGE = 500
 # A person who watches does not notice a quarter of a second; the store hardly notices it.
@@ -35,6 +38,10 @@ class Source(Protocol):
         self, after: library.Place | None, name: messages.StreamName | None
     ) -> Iterator[library.EventView]:
         """Events of all streams or of one, from a place or from now on, without end."""
+
+    def rollouts(self, limit: int) -> Sequence[rows.Summary]: ...
+
+    def rollout(self, name: str) -> detail.Detail: ...
 
 
 class StoreSource:
@@ -65,6 +72,12 @@ class StoreSource:
         # Looked up before anything is said of watching: what comes after that is new.
         place = library.feed_end(self._session) if after is None else after
         return self._fed(place, name)
+
+    def rollouts(self, limit: int) -> Sequence[rows.Summary]:
+        return rollouts.listed(self._session, limit)[0]
+
+    def rollout(self, name: str) -> detail.Detail:
+        return rollouts.look(self._session, name, datetime.now(UTC))
 
     def _fed(
         self, place: library.Place, name: messages.StreamName | None

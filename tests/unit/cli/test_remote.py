@@ -289,3 +289,50 @@ def test_a_command_is_submitted_there(run: Run, plane: Plane) -> None:
     ((path, body),) = plane.posted
     assert path == "/api/v1/streams/depot/a/commands"
     assert json.loads(body) == {"type": "Order", "data": {"trips": 1}, "id": "mine"}
+
+
+SUMMARY = {
+    "name": "shops/web/1", "title": "shops/web", "phase": "Paused", "sentence": "10 % since 12:00",
+    "stable": "v1", "primary": "v1", "canary": "v2", "primary_weight": 90, "canary_weight": 10,
+    "step": 1, "steps": 3, "since": "2026-01-02T03:04:05Z", "updated": "2026-01-02T03:04:05Z",
+    "outcome": "", "why": "lunch",
+}  # fmt: skip
+DETAIL = {"rollout": SUMMARY, "plan": [], "checks": [], "verbs": ["resume"], "kept": [], "runs": []}
+
+
+def test_rollouts_are_asked_of_the_server(run: Run, plane: Plane) -> None:
+    plane.says("/rollouts", {"items": [SUMMARY], "next": None})
+    plane.says("/rollouts/shops/web", DETAIL)
+
+    every = run("get", "rollouts")
+    one = run("get", "rollout", "shops/web")
+
+    assert "shops/web  Paused" in every.out
+    assert "resume" in one.out
+
+
+def test_verbs_go_to_the_server_under_an_id(run: Run, plane: Plane) -> None:
+    receipt = {"stream": "rollout/shops/web/1", "first": 7, "last": 7, "duplicate": False}
+    plane.says("/rollouts/shops/web/abort", {"receipt": receipt, "rollout": SUMMARY})
+    plane.says("/rollouts/shops/web/1", DETAIL)
+
+    said = run("abort", "shops/web", "--why", "empty baskets", "--id", "a1")
+
+    ((path, body),) = plane.posted
+    assert (said.code, said.err.strip()) == (0, "taken")
+    assert path == "/api/v1/rollouts/shops/web/abort"
+    assert json.loads(body) == {"why": "empty baskets", "revision": "", "id": "a1"}
+
+
+def test_a_refusal_of_the_server_is_told_as_it_came(run: Run, plane: Plane) -> None:
+    wrong = {
+        "message": "no rollout under way",
+        "hint": "roll back to a revision",
+        "code": "conflict",
+    }
+    plane.says("/rollouts/shop/abort", {"error": wrong}, 409)
+
+    said = run("abort", "shop")
+
+    assert said.code == 6
+    assert "error: no rollout under way\nhint: roll back to a revision" in said.err
