@@ -12,7 +12,7 @@ from fairlead.cli import remote
 from fairlead.domain.rollouts import detail, rows
 from fairlead.engine import library, messages
 from fairlead.engine.store import protocol
-from fairlead.intents import rollouts
+from fairlead.intents import requests
 
 _PAGE = 500
 # A person who watches does not notice a quarter of a second; the store hardly notices it.
@@ -74,10 +74,10 @@ class StoreSource:
         return self._fed(place, name)
 
     def rollouts(self, limit: int) -> Sequence[rows.Summary]:
-        return rollouts.listed(self._session, limit)[0]
+        return requests.listed(self._session, limit)[0]
 
     def rollout(self, name: str) -> detail.Detail:
-        return rollouts.look(self._session, name, datetime.now(UTC))
+        return requests.look(self._session, name, datetime.now(UTC))
 
     def _fed(
         self, place: library.Place, name: messages.StreamName | None

@@ -17,7 +17,7 @@ from fairlead.cli import errands, options, printing, rollouts, sources
 from fairlead.domain.rollouts import choices, detail
 from fairlead.engine import messages, service
 from fairlead.intents import intake
-from fairlead.intents import rollouts as door
+from fairlead.intents import requests as door
 
 F = TypeVar("F", bound=Callable[..., Any])
 
