@@ -118,6 +118,7 @@ async def test_istio_and_gateway_metrics_give_their_numbers(
     assert gateway == pytest.approx(99.0)
 
 
+@pytest.mark.requirement("canary R5")
 async def test_a_failing_version_behind_envoy_is_seen_through_prometheus(
     server: PrometheusServer, tmp_path: Path
 ) -> None:
