@@ -40,6 +40,9 @@ class Cast:
     kinds: Sequence[kubernetes.Kind] = ()
     """Kinds of Kubernetes objects; their machines need not be named again above."""
 
+    crews: Sequence[Callable[[settings_.Settings], Any]] = ()
+    """Who performs the effects behind the kinds: each makes an adapters.kubernetes.crew.Crew."""
+
     numbers: Numbers | None = None
     """Who remembers what the versions of a rollout did with their requests, for the page."""
 
@@ -56,7 +59,21 @@ def settings(environment: Mapping[str, str] | None = None) -> settings_.Settings
 
 def cast() -> Cast:
     """What this installation can do; the areas join here as they come."""
-    return Cast(machines=(ROLLOUT, LIMITER, GROUP), views=(ROLLOUTS,))
+    canaries = importlib.import_module("fairlead.adapters.canaries.wiring").canaries()
+    return Cast(
+        machines=(ROLLOUT, LIMITER, GROUP),
+        views=(ROLLOUTS,),
+        kinds=canaries.kinds,
+        crews=(functools.partial(_rollouts, canaries),),
+    )
+
+
+def _rollouts(canaries: Any, chosen: settings_.Settings) -> Any:
+    """Who performs what rollouts on Kubernetes ask (adapters.canaries.duties.Crew)."""
+    duties = importlib.import_module("fairlead.adapters.canaries.duties")
+    asking = importlib.import_module("fairlead.adapters.measures.wiring")
+    canaries.answers = asking.reader(chosen.measures).problems
+    return duties.Crew(canaries, functools.partial(measures, chosen.measures))
 
 
 def joined(chosen: settings_.Settings, players: Cast) -> Cast:
@@ -155,7 +172,8 @@ def operator(
     # By name, and only here: no other command carries the weight of a Kubernetes client.
     made = importlib.import_module("fairlead.adapters.kubernetes.operator")
     orders = made.orders(chosen.operator, players.kinds, connection, elect=elect)
-    return made.Operator(connection, orders, engines(chosen, players, tracing))
+    crews = [make(chosen) for make in players.crews]
+    return made.Operator(connection, orders, engines(chosen, players, tracing), crews)
 
 
 def engines(

@@ -182,10 +182,7 @@ class Kind:
 
     def stream(self, obj: Object) -> messages.StreamName:
         """The stream of this very object: one made again under its name gets another."""
-        meta = obj["metadata"]
-        place = [meta.get("namespace") or _EVERYWHERE, meta["name"][:_LONGEST_NAME], meta["uid"]]
-        key = "/".join(_UNFIT.sub("-", part) for part in place)
-        return messages.stream_name(self.machine.name, key)
+        return messages.stream_name(self.machine.name, stream_key(obj))
 
     def subject(self, obj: Object) -> intents.Subject:
         meta = obj["metadata"]
@@ -205,6 +202,13 @@ class Place(NamedTuple):
     def is_cut(self) -> bool:
         """True where the object's own name may be longer."""
         return len(self.name) >= _LONGEST_NAME
+
+
+def stream_key(obj: Object) -> str:
+    """What tells an object's stream from others of its machine."""
+    meta = obj["metadata"]
+    place = [meta.get("namespace") or _EVERYWHERE, meta["name"][:_LONGEST_NAME], meta["uid"]]
+    return "/".join(_UNFIT.sub("-", part) for part in place)
 
 
 def place_of(stream: str) -> Place | None:

@@ -41,9 +41,15 @@ class _Entry(NamedTuple):
 class Cache:
     """The last seen state of a resource, with indexes by owner and by namespace."""
 
-    def __init__(self, resource: Resource, selection: Selection = EVERYTHING) -> None:
+    def __init__(
+        self,
+        resource: Resource,
+        selection: Selection = EVERYTHING,
+        kept: Callable[[Object], Object] | None = None,
+    ) -> None:
         self.resource = resource
         self.selection = selection
+        self._kept = kept
         self._entries: dict[Key, _Entry] = {}
         self._by_owner: defaultdict[str, set[Key]] = defaultdict(set)
         self._by_namespace: defaultdict[str, set[Key]] = defaultdict(set)
@@ -74,6 +80,12 @@ class Cache:
         if namespace:
             return sorted(self._by_namespace.get(namespace, ()))
         return sorted(self._entries)
+
+    def beginning(self, namespace: str, name: str, is_cut: bool) -> list[Key]:  # noqa: FBT001 - as a stream's place says it
+        """The keys of this name; of a name that was cut, all that begin so."""
+        if not is_cut:
+            return [Key(namespace, name)]
+        return [key for key in self.known(namespace) if key.name.startswith(name)]
 
     def owned_by(self, uid: str) -> list[Object]:
         """The children of a controller, in the order of their keys."""
@@ -137,7 +149,11 @@ class Cache:
         before = self._entries.get(key)
         if before is not None and before.version >= version:
             return False
-        obj = {**obj, "metadata": {k: v for k, v in meta.items() if k != "managedFields"}}
+        if self._kept is not None:
+            head = {"apiVersion": self.resource.api_version, "kind": self.resource.kind}
+            obj = head | self._kept(obj)
+        else:
+            obj = {**obj, "metadata": {k: v for k, v in meta.items() if k != "managedFields"}}
         owner = _owner(meta)
         self._entries[key] = _Entry(msgspec.json.encode(obj), meta["uid"], version, owner)
         self._index(key, before, owner)

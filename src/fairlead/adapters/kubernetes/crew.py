@@ -1,7 +1,11 @@
 """Who works beside the door during one term: the effects of an area, and what it looks after."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
+from typing import Protocol
+
+from prometheus_client import registry
 
 from fairlead.adapters.kubernetes.client import Client
 from fairlead.adapters.kubernetes.clock import Clock
@@ -31,4 +35,14 @@ class Duties:
     """By the kind as Kubernetes writes it in full, such as canarydeployments.fairlead.dev."""
 
 
-Crew = Callable[[Gear], Duties]
+class Crew(Protocol):
+    """Those who work for an area, term after term."""
+
+    def duties(self, gear: Gear) -> AbstractAsyncContextManager[Duties]:
+        """Take up the duties for as long as the block lasts."""
+        ...
+
+    @property
+    def collectors(self) -> Sequence[registry.Collector]:
+        """Figures of the area, for /metrics."""
+        ...

@@ -44,12 +44,14 @@ class Occurrence:
     note: str
     kind: Kind = "Normal"
     action: str = "Reconcile"
+    topic: str = ""
+    """Where one reason tells of several things, which of them."""
 
     @property
     def identity(self) -> str:
         """Equal for things that are the same but for their wording."""
         uid = objects.uid_of(self.regarding)
-        return f"{uid}|{self.kind}|{self.reason}|{self.action}"
+        return f"{uid}|{self.kind}|{self.reason}|{self.action}|{self.topic}"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

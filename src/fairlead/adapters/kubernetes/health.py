@@ -5,7 +5,7 @@ A process that waits to become leader is ready too: it is there to take over.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
 
 import prometheus_client
@@ -21,10 +21,16 @@ _STOP_SECONDS = 2.0
 class Figures(registry.Collector):
     """What is counted as it happens, and what is read when somebody asks."""
 
-    def __init__(self, read: Callable[[], Mapping[str, float]]) -> None:
+    def __init__(
+        self,
+        read: Callable[[], Mapping[str, float]],
+        others: Iterable[registry.Collector] = (),
+    ) -> None:
         self._read = read
         self.registry = registry.CollectorRegistry()
         self.registry.register(self)
+        for each in others:
+            self.registry.register(each)
         prometheus_client.ProcessCollector(registry=self.registry)
         self._requests = prometheus_client.Counter(
             "fairlead_kubernetes_requests", "Requests that the API server answered.",

@@ -110,7 +110,9 @@ class Operator:
         self._orders = told
         self._working = working
         self._crews = crews
-        self._figures = health.Figures(self._read)
+        self._figures = health.Figures(
+            self._read, [one for crew in crews for one in crew.collectors]
+        )
         tempo = told.tempo
         counted = dataclasses.replace(tempo, count=lambda answered: self._count(tempo, answered))
         self._client = Client(connection, tempo=counted)
@@ -173,8 +175,7 @@ class Operator:
 
     async def _lead(self, term: "leader.Term | _Alone") -> None:
         turns = Turns(term)
-        duties = self._duties(turns)
-        async with self._working(duties.handlers) as engine:
+        async with self._duties(turns) as duties, self._working(duties.handlers) as engine:
             self.engine = engine
             for station in self.stations:
                 station.begin(term, duties.tend.get(str(station.kind.api)))
@@ -191,19 +192,21 @@ class Operator:
                 for station in self.stations:
                     station.end()
 
-    def _duties(self, turns: Turns) -> Duties:
+    @contextlib.asynccontextmanager
+    async def _duties(self, turns: Turns) -> AsyncIterator[Duties]:
         """What everybody does in this term: the words that all kinds share, and each crew's own."""
         held = {str(station.kind.api): station.held for station in self.stations}
         now = self._clock.now
         performer = effects.Performer(self._client, held, self._recorder, turns, now)
         gear = Gear(self._client, self.stations, self._recorder, turns, self._clock)
-        made = [crew(gear) for crew in self._crews]
         handlers = {**performer.handlers()}
         tend: dict[str, Tend] = {}
-        for duties in made:
-            handlers.update(duties.handlers)
-            tend.update(duties.tend)
-        return Duties(handlers, tend)
+        async with contextlib.AsyncExitStack() as crews:
+            for crew in self._crews:
+                duties = await crews.enter_async_context(crew.duties(gear))
+                handlers.update(duties.handlers)
+                tend.update(duties.tend)
+            yield Duties(handlers, tend)
 
     async def _last_words(self) -> None:
         with contextlib.suppress(TimeoutError):

@@ -2,7 +2,7 @@
 
 The schema is structural (no references, one type per place), so the API server prunes, sets
 defaults and refuses by itself. What a type cannot say, CEL rules say: `__rules__` on a type,
-or `Kind.rules` for the whole object.
+or `Kind.rules` for the whole object. A type with `__open__` keeps fields that it does not name.
 """
 
 import dataclasses
@@ -221,6 +221,9 @@ def _array(info: Any, place: str) -> Object:
 
 
 def _table(info: Any, place: str) -> Object:
+    if isinstance(info.value_type, types.AnyType):
+        # Whatever it is: of a plain object, the values would have to be objects, too.
+        return _anything(info, place)
     below = _schema(info.value_type, f"{place}.*")
     return _bounded(info, {"type": "object", "additionalProperties": below})
 
@@ -241,6 +244,8 @@ def _record(info: Any, place: str) -> Object:
         schema["required"] = required
     if described := _sentence(info.cls):
         schema["description"] = described
+    if getattr(info.cls, "__open__", False):
+        schema["x-kubernetes-preserve-unknown-fields"] = True
     rules: tuple[Rule, ...] = getattr(info.cls, "__rules__", ())
     if rules:
         schema["x-kubernetes-validations"] = [rule.schema() for rule in rules]
@@ -255,7 +260,14 @@ def _default(field: types.Field) -> Any:
         value = field.default_factory()
     else:
         return None
-    return None if value is None or value is msgspec.UNSET else msgspec.to_builtins(value)
+    return None if value is msgspec.UNSET else _said(msgspec.to_builtins(value))
+
+
+def _said(value: Any) -> Any:
+    """Without what is absent, at any depth: null is no value of a field."""
+    if isinstance(value, dict):
+        return {key: _said(below) for key, below in value.items() if below is not None}
+    return value
 
 
 def _union(info: Any, place: str) -> Object:

@@ -118,12 +118,16 @@ class Station:
         return [child for cache in self.held.children.values() for child in cache.owned_by(uid)]
 
     def around(self, obj: Object) -> Surroundings:
-        """Dated before it is read; what was asked by then is watched from the end of the look."""
-        at = self._reach.clock.now()
-        namespace = objects.key_of(obj).namespace
-        made = Surroundings(self.relations, namespace, self.children(objects.uid_of(obj)), at)
+        """For a look: what was asked is watched from its end."""
+        made = self.surroundings(obj)
         self._around[objects.key_of(obj)] = made
         return made
+
+    def surroundings(self, obj: Object) -> Surroundings:
+        """What the caches hold now; dated before it is read."""
+        at = self._reach.clock.now()
+        namespace = objects.key_of(obj).namespace
+        return Surroundings(self.relations, namespace, self.children(objects.uid_of(obj)), at)
 
     def look_again(self, key: Key) -> None:
         """Something that no cache tells has changed."""

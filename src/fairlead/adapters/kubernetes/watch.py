@@ -61,7 +61,8 @@ class Watches:
         """The cache of this resource and selection; the first to ask starts its watch."""
         place = (resource, selection, manner.kept)
         if place not in self._watchers:
-            watcher = Watcher(self._client, Cache(resource, selection), self._tempo, manner)
+            cache = Cache(resource, selection, manner.kept)
+            watcher = Watcher(self._client, cache, self._tempo, manner)
             self._watchers[place] = watcher
             if self._tasks is not None:
                 self._tasks.create_task(watcher.run())
@@ -145,7 +146,7 @@ class Watcher:
             for item in page.items:
                 obj = msgspec.json.decode(item, type=Object)
                 listed.add(objects.key_of(obj))
-                self._put(obj)
+                self.cache.put(named(self.cache.resource, obj))
             # A large list must not keep the loop from everything else.
             await asyncio.sleep(0)
             if not page.next:
@@ -192,16 +193,12 @@ class Watcher:
         version = number(self._version)
         match event.type:
             case "ADDED" | "MODIFIED":
-                self._put(obj)
+                self.cache.put(named(self.cache.resource, obj))
             case "DELETED":
                 self.cache.remove(objects.key_of(obj), version)
             case _:
                 pass
         self.cache.progressed(version)
-
-    def _put(self, obj: Object) -> None:
-        kept = self._manner.kept
-        self.cache.put(named(self.cache.resource, obj if kept is None else kept(obj)))
 
     async def _pause(self, failures: int, wanted: float | None) -> None:
         if failures > 0:

@@ -261,6 +261,7 @@ class Drifted:
     """Event: somebody else changed what is ours; it is put back."""
 
     what: str
+    at: dt.datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -197,6 +197,8 @@ def _news(event: told.Event, book: states.Book) -> Iterator[messages.Notify]:
             yield messages.Notify(book.name, "Stalled", why, at)
         case told.HomeBegan(why=why, at=at):
             yield messages.Notify(book.name, "GoingHome", why, at)
+        case told.Drifted(what=what, at=at):
+            yield messages.Notify(book.name, "Drifted", what, at)
         case told.RunEnded(ending=ending, why=why, at=at):
             yield messages.Notify(book.name, ending.value, why, at)
         case _:

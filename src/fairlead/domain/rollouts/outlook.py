@@ -27,7 +27,7 @@ def observe(draft: Draft, seen: Sight) -> None:
         draft.tell(told.Sighted(seen))
     what = _route_drift(state, before, seen)
     if what:
-        draft.tell(told.Drifted(what))
+        draft.tell(told.Drifted(what, draft.now))
         draft.ask_route(book.route, f"put back: {what}")
     if isinstance(state, states.Idle):
         _mend_idle(draft, seen)
@@ -84,8 +84,8 @@ def _mend_idle(draft: Draft, seen: Sight) -> None:
         missing = pods is None or pods.revision != book.stable.revision
         scaled = pods is not None and book.replicas not in (None, pods.desired)
         if missing or scaled:
-            draft.tell(told.Drifted("the primary was changed by hand"))
+            draft.tell(told.Drifted("the primary was changed by hand", draft.now))
             draft.ask_primary(primary_version(state))
     if seen.canary is not None and seen.at > (book.removal_at or book.since) + GRACE:
-        draft.tell(told.Drifted("a canary was left behind"))
+        draft.tell(told.Drifted("a canary was left behind", draft.now))
         draft.ask_removal()

@@ -110,19 +110,24 @@ def status(state: states.State) -> dict[str, Any]:
     book = state.book
     run = state.run if isinstance(state, states.Running) else None
     share = book.route.share
+    step = state.step + 1 if isinstance(state, states.Moving | states.Watching) else 0
+    steps = len(run.plan) if run else 0
     return {
         "phase": phase(state).value,
         "message": sentence(state),
         "observedGeneration": book.generation,
         "stableRevision": book.stable.revision,
+        "stableVersion": str(book.stable),
         "stableHash": book.stable.template,
         "wantedHash": book.wanted.template,
         "configHash": book.wanted.configs,
         "canaryRevision": run.target.revision if run else "",
+        "canaryVersion": str(run.target) if run else "",
         "canaryWeight": share,
         "primaryWeight": ALL - share,
-        "step": state.step + 1 if isinstance(state, states.Moving | states.Watching) else 0,
-        "steps": len(run.plan) if run else 0,
+        "step": step,
+        "steps": steps,
+        "progress": f"{step}/{steps}" if step else "",
         "revisions": [version.revision for version in book.kept],
         "conditions": [
             {"type": c.type, "status": c.status, "reason": c.reason, "message": c.message}

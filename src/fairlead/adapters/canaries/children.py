@@ -1,0 +1,174 @@
+"""The objects that a rollout owns, as they are to be; pure, from what was read and asked."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fairlead.adapters.canaries import names
+from fairlead.adapters.canaries.provider import ORDER, Site
+from fairlead.adapters.canaries.reading import Reading
+from fairlead.domain.rollouts.messages import Slot
+from fairlead.domain.rollouts.spec import Version
+from fairlead.intents.kubernetes import Api
+
+Object = dict[str, Any]
+
+RATIO = "replicas"
+# What Kubernetes gives a Service, or what only one Service can have.
+_ONE_SERVICE = (
+    *("clusterIP", "clusterIPs", "externalIPs", "externalName", "healthCheckNodePort"),
+    *("loadBalancerIP", "loadBalancerClass", "loadBalancerSourceRanges", "type", "nodePort"),
+    *("externalTrafficPolicy", "allocateLoadBalancerNodePorts"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """What a slot is to hold."""
+
+    slot: Slot
+    version: Version
+    replicas: int
+    order: int
+    since: int = 1
+    """The generation of the Deployment that first holds this version."""
+
+
+def deployment(
+    reading: Reading, workload: Object, template: Object, hold: Hold, service: Object | None = None
+) -> Object:
+    """The Deployment of one slot, at this version and scale; `service` is a target's."""
+    chosen = labels(reading, workload, hold.slot)
+    carried = chosen
+    if hold.slot is Slot.CANARY and reading.provider != RATIO:
+        # What the Service selects by must differ as well, or it would find the canary.
+        by = (service or reading.service).get("selector") or {}
+        carried = {**names.apart(by), **chosen}
+    rest = {key: value for key, value in workload.items() if key not in _OURS}
+    spec = {
+        **rest,
+        "replicas": hold.replicas,
+        "selector": {"matchLabels": chosen},
+        "template": _template(template, carried, hold.version),
+    }
+    name = reading.names.primary if hold.slot is Slot.PRIMARY else reading.names.canary
+    meta = _meta(reading, name, hold.slot) | {
+        "annotations": {**marks(hold.version, hold.order), names.SINCE: str(hold.since)}
+    }
+    return _whole(names.DEPLOYMENTS, meta, spec=spec)
+
+
+def service(reading: Reading, workload: Object, slot: Slot, found: Object | None = None) -> Object:
+    """The Service of one slot; `found` is the spec of one that exists, for its canary."""
+    given = dict(found or reading.service)
+    if slot is Slot.CANARY:
+        given = {key: value for key, value in given.items() if key not in _ONE_SERVICE}
+        given["ports"] = [
+            {key: value for key, value in port.items() if key != "nodePort"}
+            for port in given.get("ports") or ()
+        ]
+    own = selector_of(workload)
+    chosen = given.get("selector") or own
+    if slot is Slot.CANARY:
+        chosen = (
+            labels(reading, workload, slot) if reading.provider == RATIO else names.apart(chosen)
+        )
+    name = reading.names.service if slot is Slot.PRIMARY else reading.names.canary_service
+    return _whole(
+        names.SERVICES, _meta(reading, name, slot), spec={**given, "selector": dict(chosen)}
+    )
+
+
+def site(reading: Reading) -> Site:
+    """The rollout's place among routes; where the Service is the route, with that Service."""
+    if reading.provider != RATIO:
+        return reading.site
+    own = service(reading, reading.workload, Slot.PRIMARY)
+    return replace(reading.site, wish={**reading.site.wish, "service": own})
+
+
+def revision(reading: Reading, version: Version, template: Object, number: int) -> Object:
+    """A version kept, so that it can be made again when nothing else remembers it."""
+    meta = _meta(reading, revision_name(reading, version.revision), None)
+    made = _whole(names.REVISIONS, meta | {"annotations": marks(version, 0)}, revision=number)
+    return {**made, "data": {"template": template}}
+
+
+def revision_name(reading: Reading, revision: str) -> str:
+    return names.cut(reading.name, f"-{revision}")
+
+
+def marks(version: Version, order: int) -> dict[str, str]:
+    """Annotations from which `version_in` and an order can be read again."""
+    told = {
+        ORDER: str(order) if order else "",
+        names.REVISION: version.revision,
+        names.TEMPLATE: version.template,
+        names.CONFIGS: version.configs,
+        names.LABEL: version.label,
+    }
+    return {key: value for key, value in told.items() if value}
+
+
+def version_in(obj: Object) -> Version | None:
+    """The version that an object was asked to hold; None where it was asked for none."""
+    told = annotations(obj)
+    if names.REVISION not in told:
+        return None
+    configs, label = told.get(names.CONFIGS, ""), told.get(names.LABEL, "")
+    return Version(told[names.REVISION], told.get(names.TEMPLATE, ""), configs, label)
+
+
+def order_in(obj: Object | None) -> int:
+    told = annotations(obj).get(ORDER, "") if obj else ""
+    return int(told) if told.isdecimal() else 0
+
+
+def since_in(obj: Object) -> int:
+    """The generation from which on the status tells of the version that is asked for."""
+    told = annotations(obj).get(names.SINCE, "")
+    return int(told) if told.isdecimal() else int(obj["metadata"].get("generation") or 0)
+
+
+def annotations(obj: Object) -> Mapping[str, str]:
+    found: Mapping[str, str] = obj["metadata"].get("annotations") or {}
+    return found
+
+
+def selector_of(workload: Object) -> dict[str, str]:
+    """The labels by which the primary's pods are known."""
+    selector: dict[str, str] = (workload.get("selector") or {}).get("matchLabels") or {}
+    return dict(selector)
+
+
+def labels(reading: Reading, workload: Object, slot: Slot) -> dict[str, str]:
+    """What a slot's Deployment selects its pods by, and so what parts the slots."""
+    own = selector_of(workload)
+    if reading.provider == RATIO:
+        # The Service shares out itself, so the pods must look alike to it.
+        return {**own, names.SLOT: slot.value}
+    return own if slot is Slot.PRIMARY else names.apart(own)
+
+
+_OURS = ("replicas", "selector", "template", "paused")
+
+
+def _template(template: Object, chosen: Mapping[str, str], version: Version) -> Object:
+    meta = dict(template.get("metadata") or {})
+    meta["labels"] = {**(meta.get("labels") or {}), **chosen}
+    if version.configs:
+        # Pods of the same template that read other configs are other pods.
+        meta["annotations"] = {**(meta.get("annotations") or {}), names.CONFIGS: version.configs}
+    return {**template, "metadata": meta}
+
+
+def _meta(reading: Reading, name: str, slot: Slot | None) -> Object:
+    told = {names.ROLLOUT: names.cut(reading.name)}
+    if slot is not None:
+        told[names.SLOT] = slot.value
+    return {"namespace": reading.namespace, "name": name, "labels": told}
+
+
+def _whole(api: Api, meta: Object, **fields: Any) -> Object:
+    version = f"{api.group}/{api.version}" if api.group else api.version
+    return {"apiVersion": version, "kind": api.kind, "metadata": meta, **fields}

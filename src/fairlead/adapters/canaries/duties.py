@@ -1,0 +1,148 @@
+"""Rollouts at work during one term of an operator: their ports, their handlers, and their care.
+
+Beside the machine stands `tend`: after each look it puts back what a hand changed, makes the
+Services, holds targets, and gives back what was adopted before an object goes.
+"""
+
+import contextlib
+import datetime as dt
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any
+
+from prometheus_client import registry
+
+from fairlead.adapters.canaries import names, reading, targets
+from fairlead.adapters.canaries.desk import Case, Desk
+from fairlead.adapters.canaries.figures import Figures
+from fairlead.adapters.canaries.kinds import Canaries
+from fairlead.adapters.canaries.owner import Herald, Owner
+from fairlead.adapters.canaries.platform import Platform
+from fairlead.adapters.canaries.router import Router
+from fairlead.adapters.kubernetes import finalizers, objects
+from fairlead.adapters.kubernetes.crew import Duties, Gear
+from fairlead.adapters.kubernetes.station import Station, Tend
+from fairlead.domain.rollouts import effects, messages, ports
+from fairlead.domain.rollouts.messages import Slot
+from fairlead.errors import NotFound, Rejected
+
+Object = dict[str, Any]
+Measures = Callable[
+    [ports.Naming, Callable[[], dt.datetime]],
+    AbstractAsyncContextManager[tuple[ports.Metrics, ports.Gates]],
+]
+"""Opens what answers checks, for as long as the block lasts."""
+
+
+class Crew:
+    """Takes up the duties of rollouts, term after term."""
+
+    def __init__(self, canaries: Canaries, measures: Measures) -> None:
+        self._canaries = canaries
+        self._measures = measures
+        self._figures = Figures()
+
+    @property
+    def collectors(self) -> Sequence[registry.Collector]:
+        return (self._figures,)
+
+    @contextlib.asynccontextmanager
+    async def duties(self, gear: Gear) -> AsyncIterator[Duties]:
+        self._canaries.ledger.forget()
+        ours = {str(kind.api) for kind in self._canaries.kinds}
+        stations = [one for one in gear.stations if str(one.kind.api) in ours]
+        desk = Desk(
+            Gear(gear.client, stations, gear.recorder, gear.turns, gear.clock), self._canaries
+        )
+        platform, router = Platform(desk), Router(desk)
+        async with self._measures(Naming(desk), gear.clock.now) as (metrics, gates):
+            world = effects.World(
+                platform=platform,
+                router=router,
+                metrics=metrics,
+                gates=Herald(desk, gates, self._figures),
+                owner=Owner(desk, self._figures),
+                now=gear.clock.now,
+            )
+            care = Care(desk, platform, router, self._canaries, self._figures)
+            tend = {str(one.kind.api): care.of(one) for one in stations}
+            yield Duties(effects.handlers(world), tend)
+
+
+class Care:
+    """What is done for an object after each look, beside its machine."""
+
+    def __init__(
+        self,
+        desk: Desk,
+        platform: Platform,
+        router: Router,
+        canaries: Canaries,
+        figures: Figures,
+    ) -> None:
+        self._desk = desk
+        self._platform = platform
+        self._router = router
+        self._canaries = canaries
+        self._figures = figures
+
+    def of(self, station: Station) -> Tend:
+        station.held.objects.on_change(lambda key: self._changed(station, key))
+
+        async def tend(obj: Object) -> float | None:
+            await self.tend(station, obj)
+            return None
+
+        return tend
+
+    async def tend(self, station: Station, obj: Object) -> None:
+        self._count(station, obj)
+        async with self._desk.gear.turns.of(objects.uid_of(obj)):
+            self._desk.gear.turns.check()
+            live = station.held.objects.get(objects.key_of(obj))
+            if live is None or objects.uid_of(live) != objects.uid_of(obj):
+                return
+            if objects.is_deleting(live):
+                await self._leave(station, live)
+            elif objects.uid_of(live) not in self._canaries.refused:
+                await self._look_after(self._desk.case(station, live))
+
+    async def _look_after(self, case: Case) -> None:
+        await self._platform.serve(case)
+        await self._platform.restore(case)
+        if case.reading.is_target:
+            await targets.tend(self._desk, case)
+
+    async def _leave(self, station: Station, obj: Object) -> None:
+        """Give back what was adopted; then the object may go. Without a finalizer: nothing."""
+        if not finalizers.holds(obj, names.FINALIZER):
+            return
+        with contextlib.suppress(Rejected):
+            # One that cannot be read any more must not stay for ever.
+            case = self._desk.case(station, obj)
+            await self._router.restore(case)
+            if case.reading.is_target:
+                await targets.give_back(self._desk, case)
+        await self._desk.release(station, obj)
+
+    def _count(self, station: Station, obj: Object) -> None:
+        phase = (obj.get("status") or {}).get("phase")
+        if phase:
+            self._figures.phase(station.kind, objects.key_of(obj), str(phase))
+
+    def _changed(self, station: Station, key: objects.Key) -> None:
+        if key not in station.held.objects:
+            self._figures.gone(station.kind, key)
+
+
+class Naming:
+    """Under which names the metrics know the two slots of a rollout."""
+
+    def __init__(self, desk: Desk) -> None:
+        self._desk = desk
+
+    def __call__(self, about: messages.Measure, slot: Slot) -> ports.Names:
+        case = self._desk.look(about.name)
+        if case is None:
+            raise NotFound(f"no such rollout: {about.name}", hint="its object is gone")
+        return reading.called(case.reading, slot)

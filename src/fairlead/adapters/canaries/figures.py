@@ -1,0 +1,53 @@
+"""Figures of rollouts for those who scrape the operator."""
+
+from collections import Counter
+from collections.abc import Iterator
+
+from prometheus_client import core, registry
+
+from fairlead.adapters.kubernetes.objects import Key
+from fairlead.intents.kubernetes import Kind
+
+ENDINGS = ("Promoted", "TakenBack", "Superseded", "Reverted")
+
+
+class Figures(registry.Collector):
+    """Where rollouts are, and how those that ended did."""
+
+    def __init__(self) -> None:
+        self._phases: dict[tuple[str, Key], str] = {}
+        self._news: Counter[str] = Counter()
+        self._verdicts: Counter[str] = Counter()
+
+    def phase(self, kind: Kind, key: Key, phase: str) -> None:
+        self._phases[str(kind.api), key] = phase
+
+    def gone(self, kind: Kind, key: Key) -> None:
+        self._phases.pop((str(kind.api), key), None)
+
+    def news(self, kind: str) -> None:
+        self._news[kind] += 1
+
+    def verdict(self, phase: str) -> None:
+        self._verdicts[phase] += 1
+
+    def collect(self) -> Iterator[core.Metric]:
+        phases = core.GaugeMetricFamily(
+            "fairlead_rollouts", "Rollouts by kind and phase.", labels=("kind", "phase")
+        )
+        counts = Counter((kind, phase) for (kind, _), phase in self._phases.items())
+        for (kind, phase), count in sorted(counts.items()):
+            phases.add_metric((kind, phase), count)
+        yield phases
+        ended = core.CounterMetricFamily(
+            "fairlead_rollouts_ended", "Rollouts that ended, by how.", labels=("ending",)
+        )
+        for ending in ENDINGS:
+            ended.add_metric((ending,), self._news[ending])
+        yield ended
+        verdicts = core.CounterMetricFamily(
+            "fairlead_rollout_verdicts", "Answers of checks, by what they meant.", labels=("phase",)
+        )
+        for phase, count in sorted(self._verdicts.items()):
+            verdicts.add_metric((phase,), count)
+        yield verdicts

@@ -1,0 +1,75 @@
+"""What this process has performed and the cluster does not show: orders, and the last wishes.
+
+A write that would change nothing but its order is not sent; here it counts as performed. Lost at
+a restart, it is asked for again, and again costs nothing.
+"""
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from typing import Any
+
+from fairlead.domain.rollouts.messages import EnsureVersion
+
+Object = dict[str, Any]
+STANDING_BY = "standby"
+"""The part of a route at weight 0 that needed no write."""
+
+_REMEMBERED = 20_000
+_TEMPLATES = 2_000
+
+
+@dataclass(slots=True)
+class Page:
+    """What is remembered of one rollout."""
+
+    orders: dict[str, int] = field(default_factory=dict)
+    wishes: dict[str, EnsureVersion] = field(default_factory=dict)
+
+
+class Ledger:
+    """One page for each rollout, by UID; the oldest are forgotten."""
+
+    def __init__(self) -> None:
+        self._pages: OrderedDict[str, Page] = OrderedDict()
+        self._templates: OrderedDict[tuple[str, str], Object] = OrderedDict()
+
+    def order(self, uid: str, part: str) -> int:
+        page = self._pages.get(uid)
+        return page.orders.get(part, 0) if page else 0
+
+    def wish(self, uid: str, part: str) -> EnsureVersion | None:
+        page = self._pages.get(uid)
+        return page.wishes.get(part) if page else None
+
+    def perform(self, uid: str, part: str, order: int, wish: EnsureVersion | None = None) -> None:
+        page = self._page(uid)
+        page.orders[part] = max(order, page.orders.get(part, 0))
+        if wish is not None:
+            page.wishes[part] = wish
+        else:
+            page.wishes.pop(part, None)
+
+    def note(self, uid: str, part: str, number: int) -> None:
+        """As it is now, also where it is lower than it was."""
+        self._page(uid).orders[part] = number
+
+    def _page(self, uid: str) -> Page:
+        page = self._pages.setdefault(uid, Page())
+        self._pages.move_to_end(uid)
+        while len(self._pages) > _REMEMBERED:
+            self._pages.popitem(last=False)
+        return page
+
+    def template(self, uid: str, revision: str) -> Object | None:
+        return self._templates.get((uid, revision))
+
+    def keep_template(self, uid: str, revision: str, template: Object) -> None:
+        self._templates[uid, revision] = template
+        self._templates.move_to_end((uid, revision))
+        while len(self._templates) > _TEMPLATES:
+            self._templates.popitem(last=False)
+
+    def forget(self) -> None:
+        """A term begins: what another process did meanwhile is not known here."""
+        self._pages.clear()
+        self._templates.clear()

@@ -1,0 +1,116 @@
+"""No mesh, no gateway: the Service itself shares requests out, over all pods alike.
+
+The route is the Service's selector: the primary's pods, the canary's, or both. Between 0 and 100
+the share is what the pods make of it: one canary pod beside ten of the primary gets 1 of 11.
+"""
+
+import datetime as dt
+from collections.abc import Sequence
+
+from fairlead.adapters.canaries import names
+from fairlead.adapters.canaries.provider import ORDER, Apply, Found, Ref, Site, Wanted, Write
+from fairlead.adapters.kubernetes import compare
+from fairlead.domain.rollouts.sight import Shown
+from fairlead.domain.traffic.routes import Route
+from fairlead.domain.values import ALL
+from fairlead.errors import Rejected
+from fairlead.intents.kubernetes import Api
+
+SHARE = "fairlead.dev/share"
+AT = "fairlead.dev/routed-at"
+BEFORE = "fairlead.dev/before"
+"""Annotations: the share of the route, when it was written, and order and share before that."""
+
+DELAY = 2.0
+_PRIMARY, _CANARY = {names.SLOT: "primary"}, {names.SLOT: "canary"}
+
+
+class Ratio:
+    """A rollout's route as the selector of its own Service."""
+
+    name = "replicas"
+    apis: Sequence[Api] = (names.SERVICES,)
+
+    def delay(self, site: Site) -> float:
+        return float(site.wish.get("delay", DELAY))
+
+    def refs(self, site: Site) -> tuple[Ref, ...]:
+        return (Ref(names.SERVICES, site.primary.service),)
+
+    def problems(self, site: Site, found: Found) -> tuple[tuple[str, str], ...]:
+        del site, found
+        return ()
+
+    def writes(self, site: Site, wanted: Wanted, found: Found) -> tuple[Write, ...]:
+        _check_able(wanted.route)
+        live = found.get(self.refs(site)[0])
+        told = _told(live)
+        order = _number(told.get(ORDER))
+        if order > wanted.order:
+            return ()
+        before = told.get(BEFORE, "")
+        at = told.get(AT, "")
+        if order < wanted.order:
+            before, at = f"{order}/{_number(told.get(SHARE))}", wanted.at.isoformat()
+        marks = {
+            ORDER: str(wanted.order),
+            SHARE: str(int(wanted.route.share)),
+            AT: at,
+            BEFORE: before,
+        }
+        service = site.wish["service"]
+        spec = {**service["spec"], "selector": {**_own(site), **_chosen(wanted.route.share)}}
+        meta = {**service["metadata"], "annotations": marks}
+        wish = {**service, "metadata": meta, "spec": spec}
+        if live is not None and not compare.differences(wish, live):
+            return ()
+        return (Apply(wish),)
+
+    def shown(self, site: Site, found: Found, now: dt.datetime) -> tuple[Shown | None, float]:
+        live = found.get(self.refs(site)[0])
+        told = _told(live)
+        if live is None or ORDER not in told:
+            return None, 0.0
+        order, share = _number(told[ORDER]), _number(told.get(SHARE))
+        selector = live["spec"].get("selector") or {}
+        if selector != {**_own(site), **_chosen(share)}:
+            return Shown(order, share, "the Service's selector was changed"), 0.0
+        age = (now - dt.datetime.fromisoformat(told[AT])).total_seconds() if AT in told else DELAY
+        if age >= self.delay(site):
+            return Shown(order, share), 0.0
+        before, _, was = told.get(BEFORE, "").partition("/")
+        earlier = Shown(_number(before), _number(was)) if _number(before) else None
+        return earlier, self.delay(site) - max(0.0, age)
+
+    def give_back(self, site: Site, found: Found) -> tuple[Write, ...]:
+        del site, found
+        return ()
+
+
+def _check_able(route: Route) -> None:
+    if route.matches or route.mirror or route.affinity:
+        raise Rejected(
+            "a Service knows no headers, cookies or copies: spec.provider.replicas",
+            hint="use weights alone, or the provider istio or gatewayApi",
+        )
+
+
+def _chosen(share: int) -> dict[str, str]:
+    if share == ALL:
+        return _CANARY
+    return {} if share else _PRIMARY
+
+
+def _own(site: Site) -> dict[str, str]:
+    selector: dict[str, str] = site.wish["service"]["spec"]["selector"]
+    return selector
+
+
+def _told(live: dict[str, object] | None) -> dict[str, str]:
+    meta = (live or {}).get("metadata")
+    told = meta.get("annotations") if isinstance(meta, dict) else None
+    return dict(told or {})
+
+
+def _number(text: str | None) -> int:
+    return int(text) if text and text.isdecimal() else 0

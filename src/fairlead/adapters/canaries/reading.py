@@ -1,0 +1,205 @@
+"""From an object as users write it to what a rollout needs to know; refused with the field's path.
+
+object ──► words (types.py) ──► Reading: rules, names, provider and its site, and the two forms
+target, configs ──► version (what the workload means today)
+"""
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from fairlead.adapters.canaries import names, types
+from fairlead.adapters.canaries.provider import Backend, Site
+from fairlead.domain.rollouts import ports, triggers
+from fairlead.domain.rollouts.messages import Slot
+from fairlead.domain.rollouts.spec import Group, Limiter, Spec, Version
+from fairlead.errors import Rejected
+from fairlead.intents import rollouts
+from fairlead.intents.kubernetes import Around, InvalidSpec
+
+Object = dict[str, Any]
+_LONGEST_LABEL = 63
+# Whose requests the built-in metrics count.
+_COUNTED_BY = {"istio": "istio", "gatewayApi": "envoy-gateway"}
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """One object, understood."""
+
+    namespace: str
+    name: str
+    uid: str
+    generation: int
+    spec: Spec
+    names: names.Names
+    provider: str
+    site: Site
+    workload: Object
+    """The Deployment's spec; empty where a target has it."""
+
+    service: Object
+    """The Service's spec; empty where it exists already."""
+
+    is_target: bool = False
+    is_istio: bool = False
+    """Whether the kind itself says the provider, and its fields stand on top."""
+
+    paused: bool = False
+    override: bool = False
+
+    @property
+    def adopts(self) -> bool:
+        """Whether something of others is changed, and must be given back."""
+        return self.is_target or any(self.site.wish.get(key) for key in ("vsName", "routeName"))
+
+
+def read(obj: Object) -> Reading:
+    """The object's wish; InvalidSpec where it cannot be understood."""
+    raw = obj.get("spec") or {}
+    is_istio = obj.get("kind") == "IstioCanaryDeployment"
+    try:
+        to = types.IstioCanarySpec if is_istio else types.CanarySpec
+        words: types.WorkloadWords = rollouts.convert(raw, to, "spec")
+        spec = rollouts.spec(words, "spec")
+    except Rejected as error:
+        raise InvalidSpec(error.message, hint=error.hint) from error
+    _check_form(words)
+    provider, wish = _provider(words, raw)
+    meta = obj["metadata"]
+    namespace, name = meta.get("namespace", ""), meta["name"]
+    called = _names(words, name)
+    canary = Backend(called.canary_service, _port(words))
+    site = Site(namespace, name, Backend(called.service, _port(words)), canary, wish)
+    return Reading(
+        namespace=namespace,
+        name=name,
+        uid=str(meta.get("uid", "")),
+        generation=int(meta.get("generation") or 0),
+        spec=_local(spec, namespace, name),
+        names=called,
+        provider=provider,
+        site=site,
+        workload=raw.get("deploymentSpec") or {},
+        service=raw.get("serviceSpec") or {},
+        is_target=words.target_ref is not None,
+        is_istio=is_istio,
+        paused=words.paused,
+        override=words.override,
+    )
+
+
+def template_of(reading: Reading, around: Around) -> Object:
+    """The pod template as it is wanted now; InvalidSpec while the target is not there."""
+    return dict(workload_of(reading, around).get("template") or {})
+
+
+def workload_of(reading: Reading, around: Around) -> Object:
+    """The spec of the Deployment: the object's own, or the target's as it stands."""
+    if not reading.is_target:
+        return reading.workload
+    found = around.found(names.DEPLOYMENTS, reading.names.primary)
+    if not found:
+        raise InvalidSpec(
+            f"spec.targetRef.name: there is no Deployment of this name here: "
+            f"{reading.names.primary}",
+            hint="create it, or name another; it is taken up when it comes",
+        )
+    return dict(found[0]["spec"])
+
+
+def version(template: Object, around: Around) -> Version:
+    """What the template and the configs it reads mean, and how people call it."""
+    meant = triggers.template_hash(template)
+    configs = triggers.config_hash(_configs(template, around))
+    told = hashlib.blake2b(f"{meant} {configs}".encode(), digest_size=5).hexdigest()
+    return Version(told, meant, configs, _called(template))
+
+
+def called(reading: Reading, slot: Slot) -> ports.Names:
+    """Under which names the metrics know a slot."""
+    parts, primary = reading.names, slot is Slot.PRIMARY
+    arguments = {
+        "namespace": reading.namespace,
+        "target": parts.primary if primary else parts.canary,
+        "service": parts.service if primary else parts.canary_service,
+        "port": str(reading.site.primary.port),
+    }
+    return ports.Names(_COUNTED_BY.get(reading.provider, ""), arguments)
+
+
+def _configs(template: Object, around: Around) -> Mapping[str, Mapping[str, Any]]:
+    """The configs as the caches keep them: a digest of each, by kind and name."""
+    kinds = {"configmap": names.CONFIG_MAPS, "secret": names.SECRETS}
+    found: dict[str, Mapping[str, Any]] = {}
+    for called in triggers.tracked(template):
+        kind, _, name = called.partition("/")
+        for config in around.found(kinds[kind], name):
+            if triggers.is_tracked(config):
+                found[called] = config
+    return found
+
+
+def _called(template: Object) -> str:
+    """The first image's name and tag: what people say when they mean a version."""
+    containers = (template.get("spec") or {}).get("containers") or [{}]
+    image = str(containers[0].get("image") or "")
+    return image.rpartition("/")[2].partition("@")[0][:_LONGEST_LABEL]
+
+
+def _check_form(words: types.WorkloadWords) -> None:
+    """As the definition's rules say it; here for those who come around them."""
+    embedded = words.deployment_spec is not None
+    if embedded == (words.target_ref is not None):
+        raise InvalidSpec(
+            "spec.targetRef: either targetRef or deploymentSpec is needed",
+            hint="name a Deployment that exists, or describe one",
+        )
+    if embedded != (words.service_spec is not None) or embedded == (words.service is not None):
+        raise InvalidSpec(
+            "spec.service: targetRef goes with service, deploymentSpec with serviceSpec",
+            hint="say which Service leads to the pods",
+        )
+
+
+def _names(words: types.WorkloadWords, name: str) -> names.Names:
+    if words.target_ref is None or words.service is None:
+        return names.embedded(name)
+    return names.of_target(words.target_ref.name, words.service.name)
+
+
+def _port(words: types.WorkloadWords) -> int:
+    if words.service is not None:
+        return words.service.port
+    ports = (words.service_spec.ports if words.service_spec else None) or ()
+    if not ports:
+        raise InvalidSpec(
+            "spec.serviceSpec.ports: a port is needed", hint="name the port that requests come to"
+        )
+    return ports[0].port
+
+
+def _provider(words: types.WorkloadWords, raw: Object) -> tuple[str, Mapping[str, Any]]:
+    """Which provider, and what the object says to it, as it was written."""
+    if isinstance(words, types.IstioCanarySpec):
+        wish = {"vsName": raw.get("vsName"), "virtualService": raw.get("virtualServiceSpec")}
+        return "istio", {key: value for key, value in wish.items() if value is not None}
+    given = raw.get("provider") or {"replicas": {}}
+    if len(given) != 1:
+        raise InvalidSpec(
+            "spec.provider: exactly one of istio, gatewayApi and replicas is needed",
+            hint="say what shares the requests out",
+        )
+    ((name, wish),) = given.items()
+    return name, {key: value for key, value in (wish or {}).items() if value is not None}
+
+
+def _local(spec: Spec, namespace: str, name: str) -> Spec:
+    """Groups and limiters of a namespace are its own; a group knows members by their object."""
+    group, limiter = spec.group, spec.limiter
+    if group is not None:
+        group = Group(f"{namespace}/{group.name}", group.members, me=name)
+    if limiter is not None:
+        limiter = Limiter(f"{namespace}/{limiter.name}", limiter.cap)
+    return replace(spec, group=group, limiter=limiter)

@@ -1,0 +1,198 @@
+"""What is to be seen of a rollout in the caches: pods of both slots, and what the proxies show.
+
+Pure. The pods of a version are counted from below while a Deployment changes: of the ready ones,
+all that could be old are left out.
+"""
+
+import datetime as dt
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from fairlead.adapters.canaries import children, names
+from fairlead.adapters.canaries.provider import Found, Provider, Ref, Site
+from fairlead.adapters.canaries.reading import Reading
+from fairlead.adapters.kubernetes import compare
+from fairlead.domain.rollouts import triggers
+from fairlead.domain.rollouts.messages import Slot
+from fairlead.domain.rollouts.sight import Pods, Shown, Sight
+from fairlead.intents.kubernetes import Around
+
+Object = dict[str, Any]
+Performed = Callable[[str], int]
+"""The highest order that was performed for a part and left no trace in the cluster."""
+
+_TRIGGERED = "endpoints.kubernetes.io/last-change-trigger-time"
+_SERVICE = "kubernetes.io/service-name"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A sight, and in how many seconds a change of it can be expected; 0: none."""
+
+    sight: Sight
+    again: float = 0.0
+
+
+def see(reading: Reading, provider: Provider, around: Around, performed: Performed) -> Seen:
+    site = children.site(reading)
+    delay = provider.delay(site)
+    primary, first = _pods(reading, Slot.PRIMARY, around, delay, performed)
+    canary, second = _pods(reading, Slot.CANARY, around, delay, performed)
+    shown, third = provider.shown(site, found(provider, site, around), around.at)
+    sight = Sight(around.at, primary, canary, shown)
+    waits = [wait for wait in (first, second, third) if wait > 0]
+    return Seen(sight, min(waits, default=0.0))
+
+
+def standing_by(shown: Shown | None, order: int) -> Shown | None:
+    """A route at weight 0, after a standby of this order that needed no write."""
+    if shown is None or shown.share or shown.drift or shown.order >= order:
+        return shown
+    return Shown(order, 0)
+
+
+def found(provider: Provider, site: Site, around: Around) -> Found:
+    """The objects that carry the route, as far as they are there."""
+    held: dict[Ref, Object] = {}
+    for ref in provider.refs(site):
+        for obj in around.found(ref.api, ref.name):
+            held[ref] = obj
+    return held
+
+
+def slot_of(reading: Reading, slot: Slot, around: Around) -> Object | None:
+    """The Deployment of a slot."""
+    name = reading.names.primary if slot is Slot.PRIMARY else reading.names.canary
+    return next(iter(around.found(names.DEPLOYMENTS, name)), None)
+
+
+def ready_pods(deployment: Object, since: int = 0) -> int:
+    """Ready pods of the version that the Deployment was asked to hold, counted from below.
+
+    A status of an earlier generation counts as long as that one held the same version: a change
+    of scale must not look as if all pods were gone.
+    """
+    status = deployment.get("status") or {}
+    ready = int(status.get("readyReplicas") or 0)
+    if (deployment.get("spec") or {}).get("paused"):
+        # A held target was whole when it was held, and changes no pod since.
+        return ready
+    if int(status.get("observedGeneration") or 0) < max(since, children.since_in(deployment)):
+        return 0
+    old = int(status.get("replicas") or 0) - int(status.get("updatedReplicas") or 0)
+    return max(0, ready - old)
+
+
+def is_rolled(deployment: Object) -> bool:
+    """Whether every pod is of the template that stands in the Deployment, and available."""
+    status, spec = deployment.get("status") or {}, deployment.get("spec") or {}
+    wanted = int(spec.get("replicas", 1))
+    counts = [int(status.get(key) or 0) for key in _COUNTS]
+    seen = int(status.get("observedGeneration") or 0)
+    fresh = seen >= int(deployment["metadata"].get("generation") or 0)
+    return fresh and counts == [wanted] * len(counts)
+
+
+def kept_config(obj: Object) -> Object:
+    """What is remembered of a ConfigMap or Secret: never what is in it."""
+    return {"metadata": _little(obj), "data": {"digest": _digest(obj)}}
+
+
+def kept_slice(obj: Object) -> Object:
+    """What is remembered of an EndpointSlice: how many may be asked, and since when."""
+    endpoints = obj.get("endpoints") or ()
+    ready = sum(len(one.get("addresses") or ()) > 0 and _is_ready(one) for one in endpoints)
+    meta = obj.get("metadata") or {}
+    told = (meta.get("annotations") or {}).get(_TRIGGERED, "")
+    service = (meta.get("labels") or {}).get(_SERVICE, "")
+    return {"metadata": _little(obj), "service": service, "ready": ready, "changed": told}
+
+
+def kept_revision(obj: Object) -> Object:
+    """What is remembered of a kept revision: all but the template, which is asked for if needed."""
+    meta = obj.get("metadata") or {}
+    owners = {"ownerReferences": meta.get("ownerReferences") or []}
+    told = {"annotations": meta.get("annotations") or {}, "labels": meta.get("labels") or {}}
+    return {"metadata": {**_little(obj), **owners, **told}, "revision": obj.get("revision", 0)}
+
+
+def kept_scaler(obj: Object) -> Object:
+    target = (obj.get("spec") or {}).get("scaleTargetRef") or {}
+    return {"metadata": _little(obj), "target": f"{target.get('kind')}/{target.get('name')}"}
+
+
+def service_terms(obj: Object) -> Iterable[str]:
+    return (str(obj.get("service", "")),)
+
+
+def scaler_terms(obj: Object) -> Iterable[str]:
+    return (str(obj.get("target", "")),)
+
+
+_COUNTS = ("replicas", "updatedReplicas", "availableReplicas")
+_CONTENT = ("data", "binaryData", "stringData")
+
+
+def since_part(slot: Slot) -> str:
+    """Where a ledger keeps the generation that a slot's newest version came with."""
+    return f"{slot.value} since"
+
+
+def _pods(
+    reading: Reading, slot: Slot, around: Around, delay: float, performed: Performed
+) -> tuple[Pods | None, float]:
+    held = slot_of(reading, slot, around)
+    version = children.version_in(held) if held is not None else None
+    if held is None or version is None:
+        return None, 0.0
+    ready = ready_pods(held, performed(since_part(slot)))
+    service = reading.names.service if slot is Slot.PRIMARY else reading.names.canary_service
+    endpoints, again = _endpoints(around.found(names.SLICES, service), around.at, delay)
+    desired = int((held.get("spec") or {}).get("replicas", 1))
+    order = max(children.order_in(held), performed(slot.value))
+    return Pods(version.revision, desired, ready, min(ready, endpoints), order), again
+
+
+def _endpoints(slices: Iterable[Object], now: dt.datetime, delay: float) -> tuple[int, float]:
+    """Ready endpoints that proxies had time to learn of, and when the others will have had it."""
+    known, again = 0, 0.0
+    for each in slices:
+        age = _age(each.get("changed", ""), now)
+        if age >= delay:
+            known += int(each.get("ready", 0))
+        else:
+            again = max(again, delay - age)
+    return known, again
+
+
+def _age(text: str, now: dt.datetime) -> float:
+    """Seconds since a moment as Kubernetes writes it; without one, long ago."""
+    if not text:
+        return float("inf")
+    try:
+        return (now - dt.datetime.fromisoformat(text)).total_seconds()
+    except ValueError:
+        return float("inf")
+
+
+def _digest(obj: Object) -> str:
+    return compare.digest({key: obj.get(key) or {} for key in _CONTENT})
+
+
+def _is_ready(endpoint: Mapping[str, Any]) -> bool:
+    # Absent means ready, as the API says it.
+    return (endpoint.get("conditions") or {}).get("ready") is not False
+
+
+def _little(obj: Object) -> Object:
+    meta = obj.get("metadata") or {}
+    kept = {
+        key: meta[key] for key in ("namespace", "name", "uid", "resourceVersion") if key in meta
+    }
+    told = meta.get("annotations") or {}
+    opted = {key: value for key, value in told.items() if key == _OPT_OUT}
+    return {**kept, "annotations": opted} if opted else kept
+
+
+_OPT_OUT = triggers.OPT_OUT
