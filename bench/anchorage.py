@@ -90,16 +90,21 @@ class Anchorage:
         self.folder = plane.folder
         self.kubeconfig = plane.write_kubeconfig(plane.folder / "contestant", _user(plane))
 
+    @property
+    def pids(self) -> dict[str, int]:
+        """The servers of the cluster, which work for every contestant."""
+        return self._plane.pids
+
     def connection(self) -> Connection:
         """For whoever prepares and watches; not counted."""
         identity = Fixed(Identity(token=self._plane.admin_token))
         ca = self._plane.certificate_authority.read_bytes()
         return Connection(self._plane.url, identity, ca=ca)
 
-    def define(self, files: Iterable[Path]) -> None:
+    def define(self, definitions: Iterable[bytes]) -> None:
         """Install kinds as their makers wrote them, and wait until they are served."""
         path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
-        made = [self._ask("POST", path, file.read_bytes()) for file in files]
+        made = [self._ask("POST", path, each) for each in definitions]
         deadline = time.monotonic() + _ESTABLISH_SECONDS
         for name in (each["metadata"]["name"] for each in made):
             while not _established(self._ask("GET", f"{path}/{name}", None)):

@@ -56,6 +56,12 @@ def run(contestant: canaries.Contestant, load: Load) -> harness.Rates:
         return asyncio.run(contest(place))
 
 
+def cpu_seconds(pid: int) -> float:
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    user, system = int(fields[11]), int(fields[12])
+    return (user + system) / os.sysconf("SC_CLK_TCK")
+
+
 class Racer:
     """The contestant's process as the kernel sees it."""
 
@@ -64,9 +70,7 @@ class Racer:
         self._proc = Path(f"/proc/{server.pid}")
 
     def cpu_seconds(self) -> float:
-        fields = (self._proc / "stat").read_text().rpartition(")")[2].split()
-        user, system = int(fields[11]), int(fields[12])
-        return (user + system) / os.sysconf("SC_CLK_TCK")
+        return cpu_seconds(self.server.pid)
 
     def memory_mb(self, line: str = "VmRSS") -> float:
         for text in (self._proc / "status").read_text().splitlines():
@@ -177,6 +181,7 @@ class Contest:
     async def _start(self, racer: Racer, names: list[str], load: Load) -> harness.Rates:
         """All images changed as fast as the API server takes them, until all canaries pause."""
         asked, cpu = collections.Counter(self._place.ledger.asked), racer.cpu_seconds()
+        servers = {name: cpu_seconds(pid) for name, pid in self._place.pids.items()}
         self._sight.expect(map(_key, names), self._contestant.is_paused)
         began = time.monotonic()
         await _side_by_side(self._change, names)
@@ -184,6 +189,8 @@ class Contest:
         await self._sight.all_there(racer, load.longest)
         seconds = time.monotonic() - began
         used = racer.cpu_seconds() - cpu
+        spent_by = {n: cpu_seconds(pid) - servers[n] for n, pid in self._place.pids.items()}
+        harness.say(f"CPU: {', '.join(f'{n} {spent:.1f} s' for n, spent in spent_by.items())}")
         await asyncio.sleep(_QUIET_SECONDS)
         total = self._place.ledger.total()
         spent = self._place.ledger.asked - asked
@@ -194,6 +201,7 @@ class Contest:
             "changed_seconds": changed,
             "requests_per_canary": (total - asked.total()) / load.count,
             "cpu_seconds": used,
+            "cluster_cpu_seconds": sum(spent_by.values()),
             "memory_mb": racer.memory_mb("VmHWM"),
         }
 

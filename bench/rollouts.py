@@ -2,7 +2,7 @@
 
 Each contest has a fresh cluster whose pods are ready at once, the same for all. Ours is measured
 as a user starts it, `fairlead operator`, once sharing by pods alone, as Argo Rollouts does here,
-and once through a route of the Gateway API. A ratio above 1 means that ours is faster.
+and once through a route of Istio. A ratio above 1 means that ours is faster.
 
 Then 10,000 canaries at rest, for their memory.
 """
@@ -10,7 +10,7 @@ Then 10,000 canaries at rest, for their memory.
 from collections.abc import Mapping
 
 from bench import anchorage, canary_race, harness, shipyard
-from bench.contestants import canaries, canaries_argo
+from bench.contestants import canaries, canaries_argo, canaries_ours
 
 _FIGURES = (
     "seconds",
@@ -69,8 +69,12 @@ def _turn(contestant: canaries.Contestant, load: canary_race.Load) -> harness.Co
 
 
 def _contestants() -> dict[str, canaries.Contestant]:
-    built = shipyard.argo_rollouts()
     found: dict[str, canaries.Contestant] = {}
+    if canaries_ours.is_shipped():
+        found = {name: canaries_ours.Operator(name) for name in (_OURS, "istio")}
+    else:
+        harness.say("no kind of canaries is shipped yet, so ours is left out")
+    built = shipyard.argo_rollouts()
     return {**found, _PEER: canaries_argo.ArgoRollouts(built)} if built else found
 
 

@@ -31,8 +31,8 @@ class Contestant(Protocol):
     shows: Resource
     """The kind whose objects tell how far their canary is."""
 
-    def definitions(self) -> Iterable[Path]:
-        """Files of the kinds that must be there before it starts."""
+    def definitions(self) -> Iterable[bytes]:
+        """The kinds that must be there before it starts, each as JSON or YAML."""
         ...
 
     def namespaces(self) -> Iterable[str]:

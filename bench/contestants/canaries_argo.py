@@ -22,8 +22,8 @@ class ArgoRollouts:
     def __init__(self, built: shipyard.ArgoRollouts) -> None:
         self._built = built
 
-    def definitions(self) -> Iterable[Path]:
-        return sorted(self._built.crds.glob("*.yaml"))
+    def definitions(self) -> Iterable[bytes]:
+        return [file.read_bytes() for file in sorted(self._built.crds.glob("*.yaml"))]
 
     def namespaces(self) -> Iterable[str]:
         return (_HOME,)

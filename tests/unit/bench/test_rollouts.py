@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bench import anchorage, canary_race, shipyard
-from bench.contestants import canaries, canaries_argo
+from bench.contestants import canaries, canaries_argo, canaries_ours
 from fairlead import errors
 from fairlead.adapters.kubernetes.cache import Cache
 from fairlead.adapters.kubernetes.objects import Key, Object
@@ -135,6 +135,20 @@ def test_argo_rollouts_is_paused_only_by_a_status_about_its_newest_spec() -> Non
     assert not argo.is_paused(before)
     assert not argo.is_paused(_rollout("a", 3, "Paused"))
     assert not argo.is_idle(now)
+
+
+def test_ours_is_paused_once_its_share_is_shown_and_a_person_is_waited_for(tmp_path: Path) -> None:
+    ours = canaries_ours.Operator("replicas")
+    moving = {"phase": "Progressing", "canaryWeight": canaries.SHARE}
+    there = {"phase": "AwaitingApproval", "canaryWeight": canaries.SHARE}
+    (made,) = ours.makes("a")
+
+    assert ours.is_idle({"status": {"phase": "Stable"}})
+    assert not ours.is_paused({"status": moving})
+    assert ours.is_paused({"status": there})
+    assert made.body["spec"]["deploymentSpec"]["template"] == canaries.template("a")
+    assert ours.change("a").body["spec"] == {"deploymentSpec": canaries.new_image()["spec"]}
+    assert f"--kubeconfig={tmp_path}/k" in ours.command(tmp_path / "k", tmp_path)
 
 
 def test_a_changed_image_keeps_the_rest_of_the_template() -> None:
