@@ -4,7 +4,7 @@ BIN := .venv/bin
 # Tests share 2 cores; more workers than that only wait for each other.
 JOBS ?= 2
 
-.PHONY: help demo test test-again test-cluster cluster gateway check bench peers format docs manifests lock clean setup-runtime setup-test setup-bench
+.PHONY: help demo test test-again test-cluster test-dataplane cluster gateway check bench peers format docs manifests lock clean setup-runtime setup-test setup-bench
 
 help: ## What can be made here
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -26,6 +26,9 @@ gateway: setup-test ## Build Envoy Gateway for the data plane's tests, once
 
 test-cluster: cluster ## Only the tests on that Kubernetes
 	FAIRLEAD_TEST_CLUSTER=required $(BIN)/python -m pytest -m cluster
+
+test-dataplane: cluster gateway ## Whole canaries on a real gateway, under load (needs root)
+	FAIRLEAD_TEST_DATAPLANE=1 $(BIN)/python -m pytest -m dataplane
 
 check: setup-test ## The gate: lint, format, types, floors
 	$(BIN)/ruff check .

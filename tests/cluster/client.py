@@ -36,6 +36,11 @@ def path(api: str, resource: str, namespace: str = "", name: str = "") -> str:
     return f"{root}{scope}/{resource}" + (f"/{name}" if name else "")
 
 
+def dumped(body: list[Json]) -> bytes:
+    """A JSON patch, which is a list and not an object."""
+    return json.dumps(body).encode()
+
+
 @contextlib.asynccontextmanager
 async def connect(url: str, token: str, trust: ssl.SSLContext | None) -> AsyncIterator["Client"]:
     headers = {"Authorization": f"Bearer {token}"} if token else {}

@@ -12,7 +12,9 @@ _CRDS = client.path("apiextensions.k8s.io/v1", "customresourcedefinitions")
 _EXISTS = 409
 
 
-async def install(admin: client.Client, found: parts.Parts, project: Project) -> tuple[str, ...]:
+async def install(
+    admin: client.Client, found: parts.Parts, project: Project | str
+) -> tuple[str, ...]:
     """The names of the project's kinds, once the API server serves them; again is free."""
     documents = [
         document

@@ -1,0 +1,99 @@
+"""A whole canary under constant load on a real gateway: no request is lost on the way.
+
+`lost` are requests that no version answered. A bad version fails its own requests, and nobody
+else's.
+"""
+
+import datetime as dt
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from fairlead._demo.load import Load, Tally
+from fairlead.adapters import gateway_api
+from fairlead.domain.rollouts import events as told
+from fairlead.domain.rollouts.spec import Check, Spec
+from fairlead.domain.rollouts.strategy import Pace, Strategy
+from fairlead.domain.values import Percent
+from tests.cluster import client
+from tests.dataplane import drive
+from tests.dataplane import gateway as gateways
+from tests.dataplane.conftest import NAMESPACE, Road
+from tests.dataplane.yard import Yard
+
+pytestmark = pytest.mark.dataplane
+URL = f"http://127.0.0.1:{gateways.PORT}/"
+PARENTS = [{"name": "public"}]
+SPEC = Spec(
+    Strategy(
+        steps=tuple(Pace(Percent(share)) for share in (10, 50)),
+        pause=dt.timedelta(seconds=2),
+        bake=dt.timedelta(seconds=2),
+    ),
+    (Check("errors", success="result < 5"),),
+)
+LOAD = 200.0
+ROUTES = client.path("gateway.networking.k8s.io/v1", "httproutes", NAMESPACE)
+THEIRS: client.Json = {
+    "apiVersion": "gateway.networking.k8s.io/v1",
+    "kind": "HTTPRoute",
+    "metadata": {"name": "web", "labels": {"team": "web"}},
+    "spec": {
+        "parentRefs": PARENTS,
+        "rules": [
+            {
+                "timeouts": {"request": "9s"},
+                "backendRefs": [{"name": "shop", "port": 80}],
+            }
+        ],
+    },
+}
+
+
+@pytest.fixture(params=["weighted clusters", "one cluster"])
+async def yard(request: pytest.FixtureRequest, road: Road) -> Yard:
+    """A shop behind the gateway, which counts its backends apart or as one."""
+    await road.gateway.open(NAMESPACE, merge=request.param == "weighted clusters")
+    made = Yard(road.admin, NAMESPACE, gateway_api.GatewayApi(), {})
+    await made.open()
+    return made
+
+
+@pytest.mark.requirement("canary R18")
+@pytest.mark.parametrize("adopted", [False, True], ids=["own", "adopted"])
+async def test_good_and_bad_canaries_lose_no_request(
+    road: Road, yard: Yard, tmp_path: Path, tell: Callable[[str], None], *, adopted: bool
+) -> None:
+    yard.wish({"routeName": "web"} if adopted else {"route": {"parentRefs": PARENTS}})
+    theirs = await road.admin.create(ROUTES, THEIRS) if adopted else {}
+    yard.errors = {"v3": 100.0}
+    road.kubelet.errors["v3"] = 1.0
+    async with drive.driven(yard, tmp_path) as engine:
+        await drive.want(engine, "v1", SPEC)
+        await drive.until_idle(engine, "v1")
+
+        async with Load(URL, per_second=LOAD).running() as good:
+            await good.at_least(100)
+            await drive.want(engine, "v2", SPEC)
+            promoted = await drive.until_idle(engine, "v2", "v2")
+            await good.at_least(100)
+        async with Load(URL, per_second=LOAD).running() as bad:
+            await drive.want(engine, "v3", SPEC)
+            taken_back = await drive.until_idle(engine, "v2", "v3")
+            await bad.at_least(100)
+
+    tell(f"good: {_words(good.tally)}; bad: {_words(bad.tally)}; {road.gateway.memory_mb} MB")
+    assert promoted.book.outcome.ending is told.Ending.PROMOTED
+    assert good.tally.failed == 0
+    assert good.tally.of("v1") > 0 < good.tally.of("v2")
+    assert taken_back.book.outcome.ending is told.Ending.TAKEN_BACK
+    assert bad.tally.lost == 0
+    assert bad.tally.failed == bad.tally.of("v3") > 0
+    if adopted:
+        assert (await road.admin.get(f"{ROUTES}/web"))["spec"] == theirs["spec"]
+
+
+def _words(tally: Tally) -> str:
+    seen = ", ".join(f"{n} x {version} {status}" for (version, status), n in tally.answers.items())
+    return f"{tally.sent} sent, {tally.lost} lost ({seen})"

@@ -1,0 +1,222 @@
+"""A small platform for one rollout: real Deployments, and a provider's writes on a real API server.
+
+It stands in for the operator, so that a provider can be tried by itself: the machine's order of
+writes, the provider's objects, and nothing of the operator's own.
+"""
+
+import dataclasses
+import datetime as dt
+from typing import Any
+
+from fairlead.adapters.canaries.provider import (
+    Amend,
+    Apply,
+    Backend,
+    Found,
+    Provider,
+    Ref,
+    Remove,
+    Site,
+    Wanted,
+    Write,
+)
+from fairlead.domain.analysis import conditions
+from fairlead.domain.rollouts import messages
+from fairlead.domain.rollouts.messages import Slot
+from fairlead.domain.rollouts.sight import Pods, Shown
+from fairlead.domain.rollouts.spec import Check
+from tests.cluster import client
+from tests.dataplane import kubelet
+
+# A field that the server does not know is then an error, not dropped in silence.
+_STRICT = {"fieldValidation": "Strict"}
+_NOT_FOUND = 404
+_CONFLICT = 409
+_ORDER = "fairlead.dev/order"
+_REVISION = "tests.fairlead.dev/revision"
+NAMES = {Slot.PRIMARY: "shop", Slot.CANARY: "shop-canary"}
+
+
+class Yard:
+    """Platform, router and everything else that a rollout asks for."""
+
+    def __init__(self, admin: client.Client, namespace: str, provider: Provider, wish: Any) -> None:
+        primary, canary = (Backend(name, 80) for name in NAMES.values())
+        self.site = Site(namespace, "shop", primary, canary, wish)
+        self.provider = provider
+        self.errors: dict[str, float] = {}
+        self.news: list[str] = []
+        self.writes: list[tuple[str, str]] = []
+        self._admin = admin
+        self._orders: dict[Slot, int] = {}
+        self._ready: dict[Slot, tuple[int, dt.datetime]] = {}
+
+    def wish(self, wish: Any) -> None:
+        """What the object's spec says to the provider."""
+        self.site = dataclasses.replace(self.site, wish=wish)
+
+    async def open(self) -> None:
+        """The two Services, which stay."""
+        for name in NAMES.values():
+            body = {
+                "apiVersion": "v1",
+                "kind": "Service",
+                "metadata": {"name": name},
+                "spec": {
+                    "selector": {"app": name},
+                    "ports": [{"name": "http", "port": 80, "targetPort": kubelet.PORT}],
+                },
+            }
+            await self._admin.create(client.path("v1", "services", self.site.namespace), body)
+
+    async def ensure(self, wanted: messages.EnsureVersion) -> None:
+        if wanted.order < self._orders.get(wanted.slot, 0):
+            return
+        self._orders[wanted.slot] = wanted.order
+        count = wanted.at_least if wanted.replicas is None else wanted.replicas
+        self._note("ensure", f"{NAMES[wanted.slot]} {wanted.version.revision} x{count}")
+        body = _deployment(NAMES[wanted.slot], wanted, count)
+        await self._admin.apply(self._where(wanted.slot), body)
+
+    async def remove_canary(self, wanted: messages.RemoveCanary) -> None:
+        self._orders[Slot.CANARY] = max(wanted.order, self._orders.get(Slot.CANARY, 0))
+        self._note("remove", NAMES[Slot.CANARY])
+        try:
+            await self._admin.delete(self._where(Slot.CANARY))
+        except client.ApiError as refused:
+            if refused.status != _NOT_FOUND:
+                raise
+
+    async def let_go(self, gone: messages.LetGo) -> None: ...
+
+    async def pods(self, name: str) -> tuple[Pods | None, Pods | None]:
+        return await self._pods(Slot.PRIMARY), await self._pods(Slot.CANARY)
+
+    async def route(self, wanted: messages.SetRoute) -> None:
+        self._note("route", f"{wanted.order}: {wanted.route.share} joined={wanted.route.joined}")
+        for _ in range(5):
+            wish = Wanted(wanted.order, wanted.route, dt.datetime.now(dt.UTC))
+            try:
+                for write in self.provider.writes(self.site, wish, await self.found()):
+                    await self.perform(write)
+            except client.ApiError as refused:
+                if refused.status != _CONFLICT:
+                    raise
+            else:
+                return
+
+    async def shown(self, name: str) -> Shown | None:
+        now = dt.datetime.now(dt.UTC)
+        return self.provider.shown(self.site, await self.found(), now)[0]
+
+    async def give_back(self, gone: messages.LetGo) -> None:
+        for write in self.provider.give_back(self.site, await self.found()):
+            await self.perform(write)
+
+    async def found(self) -> Found:
+        """What an operator's caches would hold."""
+        held = {}
+        for ref in self.provider.refs(self.site):
+            try:
+                held[ref] = await self._admin.get(self.path(ref))
+            except client.ApiError as refused:
+                if refused.status != _NOT_FOUND:
+                    raise
+        return held
+
+    async def perform(self, write: Write) -> client.Json:
+        match write:
+            case Apply(obj):
+                ref = self._ref(obj)
+                query = {"fieldManager": "fairlead", "force": "true", **_STRICT}
+                kind = "application/apply-patch+yaml"
+                return await self._admin.send("PATCH", self.path(ref), obj, kind, query)
+            case Amend(ref):
+                body = client.dumped(write.patch)
+                kind = "application/json-patch+json"
+                query = {"fieldManager": "fairlead", **_STRICT}
+                return await self._admin.send("PATCH", self.path(ref), body, kind, query)
+            case Remove(ref):
+                return await self._admin.delete(self.path(ref))
+
+    def path(self, ref: Ref) -> str:
+        api = f"{ref.api.group}/{ref.api.version}"
+        return client.path(api, ref.api.plural, self.site.namespace, ref.name)
+
+    async def ask(self, check: Check, about: messages.Measure) -> conditions.Answer:
+        return conditions.Answered(self.errors.get(about.canary.revision, 0.0))
+
+    async def compare(self, check: Check, about: messages.Measure) -> Any:
+        raise AssertionError(check)
+
+    async def is_open(self, check: Check, about: messages.Measure) -> tuple[bool, str]:
+        raise AssertionError(check)
+
+    async def read(self, check: Check, about: messages.Measure) -> conditions.Answer:
+        raise AssertionError(check)
+
+    async def notify(self, news: messages.Notify) -> None:
+        self.news.append(f"{news.kind}: {news.text}")
+
+    async def publish(self, status: messages.PublishStatus) -> None: ...
+
+    async def reset_override(self, name: str) -> None: ...
+
+    def _ref(self, obj: client.Json) -> Ref:
+        named = (obj["kind"], obj["metadata"]["name"])
+        return next(
+            ref for ref in self.provider.refs(self.site) if (ref.api.kind, ref.name) == named
+        )
+
+    def _note(self, what: str, which: str) -> None:
+        self.writes.append((what, which))
+
+    def _where(self, slot: Slot) -> str:
+        return client.path("apps/v1", "deployments", self.site.namespace, NAMES[slot])
+
+    async def _pods(self, slot: Slot) -> Pods | None:
+        try:
+            found = await self._admin.get(self._where(slot))
+        except client.ApiError as refused:
+            if refused.status == _NOT_FOUND:
+                return None
+            raise
+        status, meta = found.get("status") or {}, found["metadata"]
+        # A canary never changes its version in place, so a number that lags is still its own.
+        current = status.get("observedGeneration", 0) >= meta["generation"]
+        fresh = current or slot is Slot.CANARY
+        old = status.get("replicas", 0) - status.get("updatedReplicas", 0)
+        ready = max(0, status.get("readyReplicas", 0) - old) if fresh else 0
+        notes = meta["annotations"]
+        known = self._known(slot, ready)
+        return Pods(notes[_REVISION], found["spec"]["replicas"], ready, known, int(notes[_ORDER]))
+
+    def _known(self, slot: Slot, ready: int) -> int:
+        """So many are held to be known: those that were ready a provider's delay ago."""
+        now = dt.datetime.now(dt.UTC)
+        count, since = self._ready.get(slot, (-1, now))
+        if count != ready:
+            self._ready[slot] = count, since = ready, now
+        old = (now - since).total_seconds() >= self.provider.delay(self.site)
+        return ready if old else 0
+
+
+def _deployment(name: str, wanted: messages.EnsureVersion, count: int) -> client.Json:
+    labels = {"app": name}
+    revision = wanted.version.revision
+    notes = {_ORDER: str(wanted.order), _REVISION: revision}
+    container = {"name": "shop", "image": f"shop:{revision}"}
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": name, "annotations": notes},
+        "spec": {
+            "replicas": count,
+            "selector": {"matchLabels": labels},
+            "strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
+            "template": {
+                "metadata": {"labels": labels},
+                "spec": {"containers": [container], "terminationGracePeriodSeconds": 30},
+            },
+        },
+    }
