@@ -1,7 +1,5 @@
 """Rollouts on the cluster: the shipped kinds, the shipped rights, and nodes on which pods run."""
 
-import asyncio
-from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -15,6 +13,9 @@ from tests.cluster.conftest import CRD, InstallCrds
 from tests.cluster.space import Space
 from tools.cluster import control_plane
 
+# Once for each cluster: tests share it, and a definition takes its time.
+_INSTALLED: set[str] = set()
+
 
 @pytest.fixture
 async def scene(  # noqa: PLR0917 - fixtures are asked for by argument
@@ -24,18 +25,19 @@ async def scene(  # noqa: PLR0917 - fixtures are asked for by argument
     nodes: None,
     install_crds: InstallCrds,
     tmp_path: Path,
-) -> AsyncIterator[Scene]:
-    await install_crds("istio")
+) -> Scene:
     kinds = bootstrap.cast().kinds
-    for kind in kinds:
-        where = f"{CRD}/{rights.resource(kind.api)}"
-        await admin.apply(where, rights.definition(kind))
-        await admin.wait_for(where, _is_established)
+    if cluster.url not in _INSTALLED:
+        await install_crds("istio")
+        for kind in kinds:
+            where = f"{CRD}/{rights.resource(kind.api)}"
+            await admin.apply(where, rights.definition(kind))
+            await admin.wait_for(where, _is_established)
+        _INSTALLED.add(cluster.url)
     account = await space.account("operator", [*rights.rules(kinds), *rights.lease_rules()])
     identity = credentials.Fixed(credentials.Identity(token=account.token))
     ca = cluster.certificate_authority.read_bytes()
-    yield Scene(admin, space, Connection(cluster.url, identity, ca=ca), tmp_path)
-    await asyncio.sleep(0)
+    return Scene(admin, space, Connection(cluster.url, identity, ca=ca), tmp_path)
 
 
 def _is_established(definition: client.Json) -> bool:

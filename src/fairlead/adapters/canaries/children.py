@@ -7,6 +7,7 @@ from typing import Any
 from fairlead.adapters.canaries import names
 from fairlead.adapters.canaries.provider import ORDER, Site
 from fairlead.adapters.canaries.reading import Reading
+from fairlead.adapters.kubernetes import compare
 from fairlead.domain.rollouts.messages import Slot
 from fairlead.domain.rollouts.spec import Version
 from fairlead.intents.kubernetes import Api
@@ -53,7 +54,11 @@ def deployment(
     }
     name = reading.names.primary if hold.slot is Slot.PRIMARY else reading.names.canary
     meta = _meta(reading, name, hold.slot) | {
-        "annotations": {**marks(hold.version, hold.order), names.SINCE: str(hold.since)}
+        "annotations": {
+            **marks(hold.version, hold.order),
+            names.SINCE: str(hold.since),
+            names.SHAPE: compare.digest([rest, carried]),
+        }
     }
     return _whole(names.DEPLOYMENTS, meta, spec=spec)
 

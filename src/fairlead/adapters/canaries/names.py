@@ -29,6 +29,9 @@ LABEL = "fairlead.dev/version"
 SINCE = "fairlead.dev/since"
 """Annotation: the generation of the Deployment that first held this version."""
 
+SHAPE = "fairlead.dev/shape"
+"""Annotation: a digest of all that users say of a Deployment besides its version and scale."""
+
 FINALIZER = "fairlead.dev/rollout"
 REQUESTS = "fairlead.dev/"
 """Before the verb of a request: fairlead.dev/approve."""

@@ -4,6 +4,7 @@ The primary's version is kept as a ControllerRevision before it becomes the prim
 can be made again by name; the canary's stands in the object, or is kept already.
 """
 
+from collections.abc import Sequence
 from typing import Any
 
 import structlog
@@ -83,7 +84,12 @@ class Platform:
             hold = children.Hold(slot, version, replicas, order, since)
             template = await self.template(case, version)
             wish = self._deployment(case, template, hold)
-            await self._put_back(case, names.DEPLOYMENTS, wish)
+            # Not by the digest of the apply: a template may be spelled anew and mean the same.
+            changed = compare.differences(wish, live)
+            if changed:
+                await self._desk.apply(case, names.DEPLOYMENTS, wish)
+            if changed and not any(names.SHAPE in path for path in changed):
+                self._restored(case, wish, changed)
 
     async def serve(self, case: Case) -> None:
         """The Services of both slots; the canary's is made with the first and stays."""
@@ -100,11 +106,13 @@ class Platform:
     async def _put_back(self, case: Case, api: Api, wish: Object) -> None:
         applied = await self._desk.apply(case, api, wish)
         made = not applied.changed or applied.fields == ("",)
-        by_hand = not made and not any(compare.DIGEST in path for path in applied.fields)
-        if by_hand:
-            called = f"{wish['kind']} {wish['metadata']['name']}"
-            told = f"{called} was changed by hand, and is put back: {', '.join(applied.fields[:3])}"
-            self._desk.tell(case, "Restored", told, warning=True)
+        if not made and not any(compare.DIGEST in path for path in applied.fields):
+            self._restored(case, wish, applied.fields)
+
+    def _restored(self, case: Case, wish: Object, fields: Sequence[str]) -> None:
+        called = f"{wish['kind']} {wish['metadata']['name']}"
+        told = f"{called} was changed by hand, and is put back: {', '.join(fields[:3])}"
+        self._desk.tell(case, "Restored", told, warning=True)
 
     async def template(self, case: Case, version: Version) -> Object:
         """The pod template of a version: as it is wanted, as it is kept, or as it runs."""

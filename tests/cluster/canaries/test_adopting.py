@@ -1,0 +1,103 @@
+"""Objects of others: held and amended while a rollout looks after them, given back at its end."""
+
+import pytest
+
+from tests.cluster import client
+from tests.cluster.canaries.scene import API, ISTIO, Scene, template, weights
+
+pytestmark = pytest.mark.cluster
+
+
+def deployment(image: str) -> client.Json:
+    """As a GitOps tool applies it, again and again."""
+    return {
+        "apiVersion": "apps/v1",
+        "kind": "Deployment",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "replicas": 2,
+            "selector": {"matchLabels": {"app": "shop"}},
+            "template": template(image),
+        },
+    }
+
+
+def route() -> client.Json:
+    destination = {"destination": {"host": "shop", "port": {"number": 80}}}
+    http = {"match": [{"uri": {"prefix": "/"}}], "route": [destination], "timeout": "3s"}
+    return {
+        "apiVersion": ISTIO,
+        "kind": "VirtualService",
+        "metadata": {"name": "front"},
+        "spec": {"hosts": ["shop.test"], "gateways": ["mesh"], "http": [http]},
+    }
+
+
+@pytest.fixture
+async def theirs(scene: Scene) -> Scene:
+    """A Deployment, a Service and a route that are there already."""
+    await scene.admin.apply(scene.deployment("shop"), deployment("shop:1"), "gitops")
+    ports = [{"port": 80, "targetPort": 8080}]
+    service = {"metadata": {"name": "shop"}, "spec": {"ports": ports, "selector": {"app": "shop"}}}
+    await scene.admin.create(scene.space.path("services"), service)
+    await scene.admin.create(scene.space.path("virtualservices", api=ISTIO), route())
+    made = {
+        "apiVersion": API,
+        "kind": "CanaryDeployment",
+        "metadata": {"name": "shop"},
+        "spec": {
+            "targetRef": {"name": "shop"},
+            "service": {"name": "shop", "port": 80},
+            "provider": {"istio": {"vsName": "front", "delay": 0.1}},
+            "strategy": {"paces": [{"weight": 50, "approve": True}]},
+        },
+    }
+    await scene.create(made)
+    return scene
+
+
+@pytest.mark.requirement("canary R6")
+async def test_a_target_is_held_promoted_and_held_again(theirs: Scene) -> None:
+    async with theirs.operating() as ship:
+        await theirs.until("shop", phase="Stable")
+        held = await theirs.admin.get(theirs.deployment("shop"))
+        assert held["spec"]["paused"] is True
+
+        await theirs.admin.apply(theirs.deployment("shop"), deployment("shop:2"), "gitops")
+        await theirs.until("shop", phase="AwaitingApproval")
+        # The same manifest once more, as a GitOps tool does it every few minutes.
+        await theirs.admin.apply(theirs.deployment("shop"), deployment("shop:2"), "gitops")
+        await ship.settled()
+        found = await theirs.admin.get(theirs.route("front"))
+        assert weights(found) == [50, 50]
+        assert found["spec"]["http"][0]["timeout"] == "3s"
+        assert found["spec"]["gateways"] == ["mesh"]
+
+        await theirs.ask("shop", approve="1")
+        await theirs.until("shop", phase="Stable", stableVersion="shop:2")
+        done = await theirs.until_so(
+            theirs.deployment("shop"), lambda obj: obj["spec"].get("paused") is True
+        )
+        await ship.settled()
+
+    assert done["status"]["updatedReplicas"] == done["status"]["readyReplicas"] == 2
+    assert weights(await theirs.admin.get(theirs.route("front"))) == [100, 0]
+
+
+@pytest.mark.requirement("canary R6", "canary R19")
+async def test_a_deleted_object_gives_target_and_route_back(theirs: Scene) -> None:
+    before = await theirs.admin.get(theirs.route("front"))
+    async with theirs.operating():
+        await theirs.until("shop", phase="Stable")
+        await theirs.admin.apply(theirs.deployment("shop"), deployment("shop:2"), "gitops")
+        await theirs.until("shop", phase="AwaitingApproval")
+
+        await theirs.admin.delete(theirs.path("shop"))
+        await theirs.admin.wait_until_gone(theirs.path("shop"))
+        await theirs.admin.wait_until_gone(theirs.deployment("shop-canary"))
+
+    after = await theirs.admin.get(theirs.route("front"))
+    target = await theirs.admin.get(theirs.deployment("shop"))
+    assert after["spec"] == before["spec"]
+    assert not target["spec"].get("paused")
+    assert not [key for key in target["metadata"]["annotations"] if key.startswith("fairlead.dev")]
