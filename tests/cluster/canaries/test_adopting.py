@@ -94,7 +94,6 @@ async def test_a_deleted_object_gives_target_and_route_back(theirs: Scene) -> No
 
         await theirs.admin.delete(theirs.path("shop"))
         await theirs.admin.wait_until_gone(theirs.path("shop"))
-        await theirs.admin.wait_until_gone(theirs.deployment("shop-canary"))
 
     after = await theirs.admin.get(theirs.route("front"))
     target = await theirs.admin.get(theirs.deployment("shop"))

@@ -49,6 +49,25 @@ async def test_a_new_version_has_pods_of_its_own_and_is_promoted(scene: Scene) -
     assert wanted <= await scene.reasons("shop")
 
 
+@pytest.mark.requirement("canary R27")
+async def test_a_canary_reaches_its_first_pause_in_six_requests(scene: Scene) -> None:
+    """A Deployment, a weight, two Events, and a status at the start and at the pause."""
+    await scene.create(canary(strategy={"paces": [{"weight": 50, "approve": True}]}))
+    async with scene.operating() as ship:
+        await scene.until("shop", phase="Stable")
+        await ship.settled()
+        before = ship.requests.copy()
+
+        await scene.set_image("shop", "shop:2")
+        await scene.until("shop", phase="AwaitingApproval")
+        await ship.settled()
+
+        spent = ship.requests - before
+        assert spent["create deployments.apps"] == 1
+        assert spent["patch virtualservices.networking.istio.io"] == 1
+        assert spent.total() <= 6, spent
+
+
 @pytest.mark.requirement("canary R27", "canary R23")
 @pytest.mark.parametrize("store", ["store", "another"], ids=["kept", "lost"])
 async def test_a_restart_goes_on_mid_canary(scene: Scene, store: str) -> None:

@@ -36,6 +36,10 @@ from tests.unit.adapters.istio_site import (
 # --- a VirtualService of ours ---------------------------------------------------------------
 
 
+def to(host: str, weight: int) -> Object:
+    return {"destination": {"host": host, "port": {"number": 80}}, "weight": weight}
+
+
 @pytest.mark.requirement("canary R2")
 def test_without_a_wish_one_is_made_with_all_traffic_on_the_primary() -> None:
     hands = own()
@@ -45,7 +49,7 @@ def test_without_a_wish_one_is_made_with_all_traffic_on_the_primary() -> None:
     assert list(hands.found) == [SERVICE]
     assert hands.found[SERVICE]["spec"] == {
         "hosts": ["shop"],
-        "http": [{"route": [{"destination": {"host": "shop", "port": {"number": 80}}}]}],
+        "http": [{"route": [to("shop", 100), to("shop-canary", 0)]}],
     }
 
 

@@ -91,11 +91,11 @@ class Desk:
     def cache(self, case: Case, api: Api) -> Cache:
         return case.station.relations.cache(api)
 
-    async def apply(self, case: Case, api: Api, wish: Object) -> Applied:
+    async def apply(self, case: Case, api: Api, wish: Object, *, changing: bool = False) -> Applied:
         """Make a child be as wished; one that nobody owns is taken over."""
         self.gear.turns.check()
-        applier = case.station.held.applier
-        return await applier.ensure(self.cache(case, api), wish, case.obj, adopt=True)
+        applier, cache = case.station.held.applier, self.cache(case, api)
+        return await applier.ensure(cache, wish, case.obj, adopt=True, changing=changing)
 
     async def hold(self, case: Case) -> None:
         """What is adopted must be given back, so the object waits for us at its end."""

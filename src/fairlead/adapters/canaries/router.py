@@ -86,7 +86,7 @@ class Router:
         self._desk.gear.turns.check()
         match write:
             case Apply(obj):
-                await self._desk.apply(case, self._api(case, obj), obj)
+                await self._desk.apply(case, self._api(case, obj), obj, changing=True)
             case Amend(ref):
                 key = Key(case.reading.namespace, ref.name)
                 resource = rights.resource(ref.api)

@@ -50,9 +50,18 @@ class Applier:
         self._learned: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
     async def ensure(
-        self, cache: Cache, wanted: Object, owner: Object | None = None, *, adopt: bool = False
+        self,
+        cache: Cache,
+        wanted: Object,
+        owner: Object | None = None,
+        *,
+        adopt: bool = False,
+        changing: bool = False,
     ) -> Applied:
-        """The live object, after an apply where it is not yet as wanted."""
+        """The live object, after an apply where it is not yet as wanted.
+
+        What is known to be `changing` soon is made by an apply, which then needs no taking over.
+        """
         wish = prepared(named(cache.resource, wanted), owner)
         live = cache.get(objects.key_of(wish))
         if live is not None:
@@ -61,10 +70,12 @@ class Applier:
         if live is not None and (not fields or objects.is_deleting(live)):
             # What is on its way out is left alone; its end brings us back here.
             return Applied(live)
-        if live is None:
+        if live is None and not changing:
             answer = await self._create(cache, wish, owner)
         else:
-            if CREATED in (objects.metadata(live).get("annotations") or {}):
+            if live is None and owner is not None:
+                await self._check_living(cache, owner)
+            if live and CREATED in (objects.metadata(live).get("annotations") or {}):
                 await self._take_over(cache, objects.key_of(live))
             # Forced: these fields are ours, and a hand that changed them is corrected.
             answer = await self._client.apply(cache.resource, wish, force=True)
