@@ -5,7 +5,9 @@ Services, holds targets, and gives back what was adopted before an object goes.
 """
 
 import contextlib
+import dataclasses
 import datetime as dt
+import functools
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -24,6 +26,7 @@ from fairlead.adapters.kubernetes.crew import Duties, Gear
 from fairlead.adapters.kubernetes.station import Station, Tend
 from fairlead.domain.rollouts import effects, messages, ports
 from fairlead.domain.rollouts.messages import Slot
+from fairlead.engine import outbox
 from fairlead.errors import NotFound, Rejected
 
 Object = dict[str, Any]
@@ -41,6 +44,7 @@ class Crew:
         self._canaries = canaries
         self._measures = measures
         self._figures = Figures()
+        self._heard: set[Station] = set()
 
     @property
     def collectors(self) -> Sequence[registry.Collector]:
@@ -64,9 +68,33 @@ class Crew:
                 owner=Owner(desk, self._figures),
                 now=gear.clock.now,
             )
+            self._hear(stations)
             care = Care(desk, platform, router, self._canaries, self._figures)
             tend = {str(one.kind.api): care.of(one) for one in stations}
-            yield Duties(effects.handlers(world), tend)
+            yield Duties(self._counted(effects.handlers(world)), tend)
+
+    def _hear(self, stations: Sequence[Station]) -> None:
+        """Once for each: a cache tells for as long as it lives, which is longer than a term."""
+        for station in set(stations) - self._heard:
+            self._heard.add(station)
+            station.held.objects.on_change(functools.partial(self._changed, station))
+
+    def _changed(self, station: Station, key: objects.Key) -> None:
+        if key not in station.held.objects:
+            self._figures.gone(station.kind, key)
+
+    def _counted(self, handlers: outbox.Handlers) -> outbox.Handlers:
+        """The same handlers, with an eye on what checks came to."""
+        measure = handlers[messages.Measure]
+
+        async def perform(effect: messages.Measure, context: outbox.Context) -> object | None:
+            judged = await measure.perform(effect, context)
+            if isinstance(judged, messages.Judged):
+                for finding in judged.findings:
+                    self._figures.verdict(finding.phase.value if finding.phase else "NoData")
+            return judged
+
+        return {**handlers, messages.Measure: dataclasses.replace(measure, perform=perform)}
 
 
 class Care:
@@ -87,8 +115,6 @@ class Care:
         self._figures = figures
 
     def of(self, station: Station) -> Tend:
-        station.held.objects.on_change(lambda key: self._changed(station, key))
-
         async def tend(obj: Object) -> float | None:
             await self.tend(station, obj)
             return None
@@ -129,10 +155,6 @@ class Care:
         phase = (obj.get("status") or {}).get("phase")
         if phase:
             self._figures.phase(station.kind, objects.key_of(obj), str(phase))
-
-    def _changed(self, station: Station, key: objects.Key) -> None:
-        if key not in station.held.objects:
-            self._figures.gone(station.kind, key)
 
 
 class Naming:

@@ -22,6 +22,7 @@ Object = dict[str, Any]
 PAUSE_SECONDS = 0.15
 """So long a status waits for a newer one, for a rollout says several things in one breath."""
 
+STATUS = "status"
 _WARNINGS = frozenset({"GoingHome", "TakenBack", "Stalled", "Drifted"})
 _STATUSES: Mapping[str, bool | None] = {"True": True, "False": False}
 # What stands in a status beside what the machine publishes.
@@ -80,6 +81,10 @@ class Owner:
             if found is None:
                 return
             station, live = found
+            uid, ledger = objects.uid_of(live), self._desk.ledger
+            if status.serial < ledger.order(uid, STATUS):
+                return
+            ledger.perform(uid, STATUS, status.serial)
             wanted = self._wanted(status, live)
             try:
                 await statuses.write(self._desk.gear.client, station.held.objects, live, wanted)

@@ -1,0 +1,112 @@
+"""The objects that a rollout owns: names that fit, labels that part, versions that can be read."""
+
+import copy
+
+import pytest
+
+from fairlead.adapters.canaries import children, names, reading
+from fairlead.domain.rollouts.messages import Slot
+from fairlead.domain.rollouts.spec import Version
+from tests.unit.adapters.canaries.around import Around, Json, canary
+
+V1 = Version("r1", "t1-1", "c1", "shop:1")
+
+
+def made(slot: Slot, obj: Json) -> Json:
+    found = reading.read(obj)
+    template = reading.template_of(found, Around())
+    return children.deployment(found, found.workload, template, children.Hold(slot, V1, 2, 7))
+
+
+def test_names_follow_the_founding_document() -> None:
+    assert names.embedded("shop") == names.Names(
+        "shop-deployment", "shop-canary-deployment", "shop-service", "shop-canary-service"
+    )
+
+
+def test_long_names_are_cut_and_stay_apart() -> None:
+    one, other = names.embedded("n" * 60 + "a"), names.embedded("n" * 60 + "b")
+
+    found = {one.primary, one.canary, one.service, other.primary, other.canary}
+    assert len(found) == 5
+    assert all(len(name) <= names.LONGEST for name in found)
+
+
+@pytest.mark.requirement("canary R15", "canary R16")
+def test_the_slots_have_labels_apart_and_the_object_stays_as_it_is() -> None:
+    obj = canary(serviceSpec={"ports": [{"port": 80}], "selector": {"app": "shop"}})
+    before = copy.deepcopy(obj)
+    found = reading.read(obj)
+
+    primary, second = made(Slot.PRIMARY, obj), made(Slot.CANARY, obj)
+    service = children.service(found, found.workload, Slot.CANARY)
+
+    assert primary["spec"]["selector"]["matchLabels"] == {"app": "shop"}
+    assert second["spec"]["selector"]["matchLabels"] == {"app": "shop-canary"}
+    assert service["spec"]["selector"] == {"app": "shop-canary"}
+    assert obj == before
+
+
+def test_what_the_service_alone_selects_by_differs_as_well() -> None:
+    obj = canary(serviceSpec={"ports": [{"port": 80}], "selector": {"tier": "web"}})
+    obj["spec"]["deploymentSpec"]["template"]["metadata"]["labels"]["tier"] = "web"
+
+    pods = made(Slot.CANARY, obj)["spec"]["template"]["metadata"]["labels"]
+
+    assert pods == {"app": "shop-canary", "tier": "web-canary"}
+
+
+def test_where_the_service_shares_out_the_pods_look_alike_to_it() -> None:
+    obj = canary(provider={"replicas": {}})
+
+    labels = [made(slot, obj)["spec"]["template"]["metadata"]["labels"] for slot in Slot]
+
+    assert labels == [
+        {"app": "shop", names.SLOT: "primary"},
+        {"app": "shop", names.SLOT: "canary"},
+    ]
+
+
+def test_a_version_and_its_order_are_read_again_from_what_was_made() -> None:
+    obj = made(Slot.CANARY, canary())
+
+    assert children.version_in(obj) == V1
+    assert children.order_in(obj) == 7
+
+
+def test_a_canary_service_takes_nothing_that_only_one_can_have() -> None:
+    ports = [{"port": 80, "nodePort": 30080}]
+    obj = canary(serviceSpec={"type": "NodePort", "clusterIP": "10.0.0.9", "ports": ports})
+    found = reading.read(obj)
+
+    spec = children.service(found, found.workload, Slot.CANARY)["spec"]
+
+    assert spec == {"ports": [{"port": 80}], "selector": {"app": "shop-canary"}}
+
+
+def test_configs_change_the_version_and_the_image_names_it() -> None:
+    obj = canary()
+    template = obj["spec"]["deploymentSpec"]["template"]
+    template["spec"]["volumes"] = [{"name": "v", "configMap": {"name": "settings"}}]
+    config = {"metadata": {"name": "settings"}, "data": {"digest": "1"}}
+
+    one = reading.version(template, Around({("ConfigMap", "settings"): [config]}))
+    config["data"] = {"digest": "2"}
+    other = reading.version(template, Around({("ConfigMap", "settings"): [config]}))
+
+    assert one.template == other.template
+    assert one.revision != other.revision
+    assert one.label == "shop:1"
+
+
+def test_groups_and_limiters_are_of_the_namespace() -> None:
+    obj = canary(
+        group={"name": "front", "members": ["shop", "till"]}, limiter={"name": "few", "cap": 2}
+    )
+
+    spec = reading.read(obj).spec
+
+    assert spec.group is not None
+    assert (spec.group.name, spec.group.me) == ("bay/front", "shop")
+    assert spec.limiter is not None
+    assert spec.limiter.name == "bay/few"

@@ -1,0 +1,132 @@
+"""What is refused before anything is made of it, each with the path of its field."""
+
+from typing import Any
+
+import pytest
+
+from fairlead.adapters.canaries import reading, review, wiring
+from tests.unit.adapters.canaries.around import Around, Json, canary, deployment
+
+SELECTOR = "spec.deploymentSpec.selector.matchLabels"
+
+
+def problems(obj: Json) -> dict[str, str]:
+    return dict(wiring.canaries().review(obj, None))
+
+
+def with_(path: str, value: Any) -> Json:
+    obj = canary()
+    *parents, last = path.split(".")
+    place = obj["spec"]
+    for part in parents:
+        place = place[part]
+    place[last] = value
+    return obj
+
+
+def test_a_good_object_has_no_problem() -> None:
+    assert problems(canary()) == {}
+
+
+@pytest.mark.requirement("canary R8")
+@pytest.mark.parametrize(
+    ("path", "value", "field"),
+    [
+        ("deploymentSpec.selector", {"matchLabels": {"app": "till"}}, SELECTOR),
+        ("deploymentSpec.selector", {}, SELECTOR),
+        (
+            "deploymentSpec.selector",
+            {"matchLabels": {"app": "shop"}, "matchExpressions": [{"key": "a"}]},
+            "spec.deploymentSpec.selector.matchExpressions",
+        ),
+        ("serviceSpec.selector", {"app": "till"}, "spec.serviceSpec.selector"),
+        ("serviceSpec.ports", [], "spec.serviceSpec.ports"),
+        ("serviceSpec.ports", [{"port": 70000}], "spec.serviceSpec.ports[0].port"),
+        ("deploymentSpec.replicas", -1, "spec.deploymentSpec.replicas"),
+        (
+            "deploymentSpec.template",
+            {"metadata": {"labels": {"app": "shop"}}},
+            "spec.deploymentSpec.template.spec.containers",
+        ),
+        ("strategy", {"steps": [101]}, "spec.strategy.steps[0]"),
+        ("strategy", {"steps": [50, 20]}, "spec.strategy"),
+        ("strategy", {"steps": [50], "pause": "soon"}, "spec.strategy.pause"),
+        ("windows", [{"zone": "Nowhere/Else"}], "spec.windows[0]"),
+        ("checks", [{"name": "a", "query": "up", "success": "result <"}], "spec.checks[0]"),
+        ("checks", [{"name": "a", "judge": {"metrics": 7}}], "spec.checks[0]"),
+        ("targetRef", {"name": "shop"}, "spec.targetRef"),
+        ("service", {"name": "shop", "port": 80}, "spec.service"),
+        ("provider", {"smoke": {}}, "spec.provider"),
+        ("provider", {"istio": {}, "replicas": {}}, "spec.provider"),
+        ("stratgy", {}, "spec"),
+    ],
+)
+def test_what_makes_no_sense_is_refused_at_its_field(path: str, value: Any, field: str) -> None:
+    assert list(problems(with_(path, value))) == [field]
+
+
+def test_a_service_alone_knows_no_headers() -> None:
+    obj = canary(
+        provider={"replicas": {}},
+        strategy={"kind": "ab", "matches": [{"header": "x-beta", "exact": "yes"}]},
+    )
+
+    assert list(problems(obj)) == ["spec.strategy"]
+
+
+def test_a_service_of_others_cannot_be_the_route() -> None:
+    obj = canary(provider={"replicas": {}})
+    del obj["spec"]["deploymentSpec"], obj["spec"]["serviceSpec"]
+    obj["spec"] |= {"targetRef": {"name": "shop"}, "service": {"name": "shop", "port": 80}}
+
+    assert list(problems(obj)) == ["spec.provider.replicas"]
+
+
+def test_an_edit_of_metadata_is_let_pass_whatever_stands_there() -> None:
+    bad = with_("deploymentSpec.selector", {})
+
+    assert wiring.canaries().review({**bad, "metadata": {"labels": {}}}, bad) == ()
+
+
+@pytest.mark.requirement("canary R8")
+def test_a_deployment_that_selects_the_same_pods_is_in_the_way() -> None:
+    canaries = wiring.canaries()
+    found = reading.read(canary())
+    other = deployment("till")
+    around = Around({("Deployment", "app=shop"): [other, deployment("shop-deployment")]})
+
+    told = dict(review.of_surroundings(found, canaries.providers["istio"], around))
+
+    assert told == {SELECTOR: "the Deployment till selects the same pods"}
+
+
+def test_a_provider_that_the_cluster_does_not_know_is_named() -> None:
+    canaries = wiring.canaries()
+    around = Around(absent=frozenset({"VirtualService"}))
+
+    told = review.of_surroundings(reading.read(canary()), canaries.providers["istio"], around)
+
+    assert [path for path, _ in told] == ["spec.provider.istio"]
+
+
+@pytest.mark.parametrize(
+    ("service", "field"),
+    [
+        ([], "spec.service.name"),
+        ([{"spec": {"ports": [{"port": 81}], "selector": {"app": "shop"}}}], "spec.service.port"),
+        ([{"spec": {"ports": [{"port": 80}], "selector": {"app": "x"}}}], "spec.service.name"),
+    ],
+    ids=["absent", "port", "selector"],
+)
+def test_a_target_needs_a_service_that_leads_to_it(service: list[Json], field: str) -> None:
+    obj = canary()
+    del obj["spec"]["deploymentSpec"], obj["spec"]["serviceSpec"]
+    obj["spec"] |= {"targetRef": {"name": "shop"}, "service": {"name": "shop", "port": 80}}
+    target = deployment("shop")
+    target["spec"]["template"] = canary()["spec"]["deploymentSpec"]["template"]
+    around = Around({("Deployment", "shop"): [target], ("Service", "shop"): service})
+    canaries = wiring.canaries()
+
+    told = review.of_surroundings(reading.read(obj), canaries.providers["istio"], around)
+
+    assert [path for path, _ in told] == [field]
