@@ -11,7 +11,7 @@ from typing import Literal
 
 from fairlead.adapters.canaries.kinds import Canaries
 from fairlead.adapters.canaries.provider import Provider
-from fairlead.adapters.canaries.reading import Reading, read
+from fairlead.adapters.canaries.reading import Reading
 from fairlead.adapters.kubernetes import finalizers, objects
 from fairlead.adapters.kubernetes.apply import Applied
 from fairlead.adapters.kubernetes.cache import Cache
@@ -64,7 +64,7 @@ class Desk:
         return None if held is None else self.case(*held)
 
     def case(self, station: Station, obj: Object) -> Case:
-        return Case(station, obj, read(obj), station.surroundings(obj))
+        return Case(station, obj, self._canaries.readings.of(obj), station.surroundings(obj))
 
     @contextlib.asynccontextmanager
     async def turn(self, name: str) -> AsyncIterator[Case | None]:

@@ -8,6 +8,7 @@ import contextlib
 import dataclasses
 import datetime as dt
 import functools
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from typing import Any
@@ -30,6 +31,7 @@ from fairlead.engine import outbox
 from fairlead.errors import NotFound, Rejected
 
 Object = dict[str, Any]
+_REMEMBERED = 20_000
 Measures = Callable[
     [ports.Naming, Callable[[], dt.datetime]],
     AbstractAsyncContextManager[tuple[ports.Metrics, ports.Gates]],
@@ -113,6 +115,8 @@ class Care:
         self._router = router
         self._canaries = canaries
         self._figures = figures
+        self._in_order: OrderedDict[str, tuple[object, ...]] = OrderedDict()
+        """How rollouts stood when there was nothing to do for them, by UID."""
 
     def of(self, station: Station) -> Tend:
         async def tend(obj: Object) -> float | None:
@@ -134,10 +138,33 @@ class Care:
                 await self._look_after(self._desk.case(station, live))
 
     async def _look_after(self, case: Case) -> None:
+        before = self._stand(case)
+        if self._in_order.get(case.uid) == before:
+            return
         await self._platform.serve(case)
         await self._platform.restore(case)
         if case.reading.is_target:
             await targets.tend(self._desk, case)
+        if self._stand(case) == before:
+            self._in_order[case.uid] = before
+            if len(self._in_order) > _REMEMBERED:
+                self._in_order.popitem(last=False)
+
+    def _stand(self, case: Case) -> tuple[object, ...]:
+        """All that decides whether the children are as they should be; any hand changes it."""
+        called, ledger = case.reading.names, self._desk.ledger
+        places = (
+            (names.DEPLOYMENTS, called.primary),
+            (names.DEPLOYMENTS, called.canary),
+            (names.SERVICES, called.service),
+            (names.SERVICES, called.canary_service),
+        )
+        versions = (
+            self._desk.cache(case, api).version(objects.Key(case.reading.namespace, name))
+            for api, name in places
+        )
+        wishes = (ledger.wish(case.uid, slot.value) for slot in Slot)
+        return (case.reading.generation, *versions, *wishes)
 
     async def _leave(self, station: Station, obj: Object) -> None:
         """Give back what was adopted; then the object may go. Without a finalizer: nothing."""

@@ -57,6 +57,7 @@ class Canaries:
     def __init__(self, providers: Sequence[Provider]) -> None:
         self.providers = {provider.name: provider for provider in providers}
         self.ledger = Ledger()
+        self.readings = reading.Readings()
         self.refused: set[str] = set()
         """UIDs of objects that make no sense as they stand; no child of theirs is written."""
 
@@ -108,8 +109,15 @@ class Canaries:
         return unknown if found.provider not in self.providers else self._asked(found)
 
     def _read(self, obj: Object, around: Around) -> Reading:
-        review.refuse(self.review(obj, None))
-        found = reading.read(obj)
+        try:
+            found = self.readings.of(obj)
+        except Rejected:
+            # The review names every fault with its field, not only the first one.
+            review.refuse(self.review(obj, None))
+            raise
+        if not self.readings.is_good(found, self.answers):
+            review.refuse(self.review(obj, None))
+            self.readings.good(found, self.answers)
         review.refuse(review.of_surroundings(found, self.providers[found.provider], around))
         return found
 

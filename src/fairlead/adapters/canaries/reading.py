@@ -5,6 +5,7 @@ target, configs ──► version (what the workload means today)
 """
 
 import hashlib
+from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
@@ -20,6 +21,8 @@ from fairlead.intents.kubernetes import Around, InvalidSpec
 
 Object = dict[str, Any]
 _LONGEST_LABEL = 63
+# Enough for all that are under way at once; those at rest are not looked at.
+_REMEMBERED = 1_000
 # Whose requests the built-in metrics count.
 _COUNTED_BY = {"istio": "istio", "gatewayApi": "envoy-gateway"}
 
@@ -88,6 +91,34 @@ def read(obj: Object) -> Reading:
         paused=words.paused,
         override=words.override,
     )
+
+
+class Readings:
+    """Objects of the cluster that were understood: each spec is read once, not at each look."""
+
+    def __init__(self) -> None:
+        self._kept: OrderedDict[str, Reading] = OrderedDict()
+        self._good: dict[str, object] = {}
+
+    def of(self, obj: Object) -> Reading:
+        """What `read` says; a generation stands for its spec, as the API server counts it."""
+        meta = obj["metadata"]
+        found = self._kept.get(str(meta.get("uid", "")))
+        if found is None or found.generation != int(meta.get("generation") or 0):
+            found = read(obj)
+            self._good.pop(found.uid, None)
+        self._kept[found.uid] = found
+        self._kept.move_to_end(found.uid)
+        if len(self._kept) > _REMEMBERED:
+            self._good.pop(self._kept.popitem(last=False)[0], None)
+        return found
+
+    def is_good(self, found: Reading, by: object) -> bool:
+        """Whether this very reading was found to be good by these rules."""
+        return self._kept.get(found.uid) is found and self._good.get(found.uid) is by
+
+    def good(self, found: Reading, by: object) -> None:
+        self._good[found.uid] = by
 
 
 def template_of(reading: Reading, around: Around) -> Object:

@@ -4,6 +4,7 @@ An object that asked for something once is looked at again when that changes, co
 what it does not ask for any more is forgotten with its next look.
 """
 
+import functools
 from collections import defaultdict
 from collections.abc import Callable, Iterable
 from datetime import datetime
@@ -110,18 +111,31 @@ class Surroundings:
     """What surrounds one object, read once; it remembers what was asked."""
 
     def __init__(
-        self, relations: Relations, namespace: str, children: list[Object], at: datetime
+        self,
+        relations: Relations,
+        namespace: str,
+        children: Callable[[], list[Object]],
+        at: datetime,
     ) -> None:
         self.at = at
-        self.children = children
-        self.asked: set[Asked] = set()
         self._relations = relations
         self._namespace = namespace
+        self._owned = children
+        self._read: dict[Asked, list[Object]] = {}
+
+    @property
+    def asked(self) -> Iterable[Asked]:
+        return self._read.keys()
+
+    @functools.cached_property
+    def children(self) -> list[Object]:
+        return self._owned()
 
     def found(self, api: Api, term: str) -> list[Object]:
         asked = Asked(api, self._namespace, term)
-        self.asked.add(asked)
-        return self._relations.find(asked)
+        if asked not in self._read:
+            self._read[asked] = self._relations.find(asked)
+        return self._read[asked]
 
     def is_served(self, api: Api) -> bool:
         return self._relations.cache(api).is_served

@@ -127,7 +127,8 @@ class Station:
         """What the caches hold now; dated before it is read."""
         at = self._reach.clock.now()
         namespace = objects.key_of(obj).namespace
-        return Surroundings(self.relations, namespace, self.children(objects.uid_of(obj)), at)
+        owned = functools.partial(self.children, objects.uid_of(obj))
+        return Surroundings(self.relations, namespace, owned, at)
 
     def look_again(self, key: Key) -> None:
         """Something that no cache tells has changed."""

@@ -33,7 +33,7 @@ class Scene:
         self.relations.add(Related(SCALERS, terms=lambda one: [one["target"]]), self.scalers)
 
     def look(self, api: Api, term: str) -> list[str]:
-        around = Surroundings(self.relations, "bay", [], datetime(2026, 1, 1, tzinfo=UTC))
+        around = Surroundings(self.relations, "bay", list, datetime(2026, 1, 1, tzinfo=UTC))
         found = [one["metadata"]["name"] for one in around.found(api, term)]
         self.relations.read(SHOP, around.asked)
         return found

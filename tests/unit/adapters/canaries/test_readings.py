@@ -1,0 +1,65 @@
+"""A spec is read once for each generation of it, and judged anew by new rules."""
+
+from typing import Any
+
+import pytest
+
+from fairlead.adapters.canaries import reading
+from fairlead.errors import Rejected
+
+
+def canary(generation: int, uid: str = "u1", **spec: Any) -> dict[str, Any]:
+    template = {"spec": {"containers": [{"name": "web", "image": "shop:1"}]}}
+    labels = {"matchLabels": {"app": "shop"}}
+    return {
+        "apiVersion": "fairlead.dev/v1alpha1",
+        "kind": "CanaryDeployment",
+        "metadata": {"name": "shop", "namespace": "ns", "uid": uid, "generation": generation},
+        "spec": {
+            "deploymentSpec": {"selector": labels, "template": template},
+            "serviceSpec": {"ports": [{"port": 80}]},
+            "provider": {"replicas": {}},
+            **spec,
+        },
+    }
+
+
+def test_the_same_generation_is_read_once_and_the_next_one_anew() -> None:
+    readings = reading.Readings()
+
+    first = readings.of(canary(1))
+
+    assert readings.of(canary(1)) is first
+    second = readings.of(canary(2, strategy={"steps": [10]}))
+    assert second.spec.strategy != first.spec.strategy
+    assert readings.of(canary(1, uid="u2")) is not first
+
+
+def test_what_was_found_good_is_so_only_by_the_same_rules_and_for_the_same_spec() -> None:
+    readings, rules, others = reading.Readings(), object(), object()
+    found = readings.of(canary(1))
+
+    readings.good(found, rules)
+
+    assert readings.is_good(found, rules)
+    assert not readings.is_good(found, others)
+    assert not readings.is_good(readings.of(canary(2)), rules)
+
+
+def test_what_cannot_be_read_is_refused_each_time() -> None:
+    readings = reading.Readings()
+
+    for _ in range(2):
+        with pytest.raises(Rejected):
+            readings.of(canary(1, strategy={"steps": [10], "stepWeight": 20}))
+
+
+def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(reading, "_REMEMBERED", 2)
+    readings = reading.Readings()
+    first = readings.of(canary(1, uid="u1"))
+
+    for uid in ("u2", "u3"):
+        readings.of(canary(1, uid=uid))
+
+    assert readings.of(canary(1, uid="u1")) is not first
