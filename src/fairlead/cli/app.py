@@ -49,7 +49,7 @@ class Entry:
 
 COMMANDS: Mapping[str, Entry] = {
     "demo": Entry(
-        "fairlead.cli.demo.command:demo", "See on this machine that a crash loses nothing."
+        "fairlead.cli.demo.command:demo", "See a good release go live and a bad one go home."
     ),
     "up": Entry("fairlead.cli.serve:up", "Run the control plane with its page on this machine."),
     "worker": Entry("fairlead.cli.serve:worker", "Run a worker beside others on a shared store."),

@@ -283,6 +283,7 @@ async def test_metrics_tell_of_the_canary_since_it_has_its_share(ground: Ground)
     success = await sampler.ask(check, about)
     await asyncio.sleep(0.6)  # Envoy brings times together twice a second
     slow = await sampler.ask(dataclasses.replace(check, query="request-duration"), about)
+    await sampler.sample("shop")
     other = await sampler.ask(dataclasses.replace(check, query="up"), about)
 
     assert isinstance(silence, Silent)

@@ -27,12 +27,15 @@ def versioned(mark: str, digest: str) -> str:
     return f"{mark}{_PARTED}{digest}" if mark else digest
 
 
-def routes(text: str) -> Shown | None:
-    """From the dump of Envoy's configuration; None as long as there is no rule."""
+def routes(text: str, version: str) -> Shown | None:
+    """From the dump of Envoy's configuration, and the version of the file that it took last.
+
+    None as long as there is no rule.
+    """
     for each in msgspec.json.decode(text or "{}").get("configs", ()):
         rules = [rule for host in _hosts(each) for rule in host.get("routes", ())]
         if rules:
-            mark, parted, _ = each.get("version_info", "").partition(_PARTED)
+            mark, parted, _ = version.partition(_PARTED)
             # The last rule is the one without a match.
             return Shown(mark if parted else "", dict(_shares(rules[-1])))
     return None

@@ -6,6 +6,7 @@ answer holds requests from before the moment it is asked about.
 
 import asyncio
 import collections
+import contextlib
 import datetime as dt
 import itertools
 from collections.abc import Callable, Mapping, Sequence
@@ -48,6 +49,8 @@ class _Ring:
     points: collections.deque[Point] = field(
         default_factory=lambda: collections.deque(maxlen=KEPT * len(Slot))
     )
+    # Up to which the points tell; readings are also taken in between, for those who ask.
+    pointed: envoy.Reading | None = None
 
 
 class Sampler:
@@ -67,19 +70,17 @@ class Sampler:
             await asyncio.sleep(max(0.0, EVERY_SECONDS - (clock() - began)))
 
     async def sample(self, name: str) -> None:
-        """One more reading; an Envoy that does not answer is a gap."""
+        """One more point for those who watch; an Envoy that does not answer is a gap."""
         workload, ring = self._workloads[name], self._rings[name]
-        at = self._now()
-        try:
-            shown = await workload.shown()
-            reading = await workload.proxy.read()
-        except errors.FairleadError:
+        await self._read(name)
+        if not ring.readings:
             return
-        if ring.readings:
-            since = envoy.between(ring.readings[-1][1], reading)
+        at, reading = ring.readings[-1]
+        if ring.pointed is not None and ring.pointed is not reading:
+            shown = await workload.shown()
             share = shown.share if shown is not None else 0
-            ring.points.extend(_points(workload, since, at, share))
-        ring.readings.append((at, reading))
+            ring.points.extend(_points(workload, envoy.between(ring.pointed, reading), at, share))
+        ring.pointed = reading
 
     def recent(self, rollout: str) -> Sequence[Point]:
         return tuple(self._rings[rollout].points) if rollout in self._rings else ()
@@ -98,7 +99,7 @@ class Sampler:
 
     async def compare(self, check: Check, about: messages.Measure) -> Samples:
         """Both sides second by second, for the metrics that the judge's configuration names."""
-        await self.sample(about.name)
+        await self._read(about.name)
         wanted = [str(each.get("name")) for each in check.judge.get("metrics", ())]
         unknown = [name for name in wanted if name not in METRICS]
         if unknown:
@@ -114,11 +115,16 @@ class Sampler:
         control, experiment = (_series(readings, side, wanted) for side in sides)
         return Samples(control, experiment)
 
+    async def _read(self, name: str) -> None:
+        at = self._now()
+        with contextlib.suppress(errors.FairleadError):
+            self._rings[name].readings.append((at, await self._workloads[name].proxy.read()))
+
     async def _since(self, about: messages.Measure) -> envoy.Numbers | None:
         """What the canary did since it has its share, by the first reading after that."""
         if about.name not in self._workloads:
             return None
-        await self.sample(about.name)
+        await self._read(about.name)
         readings = [pair for pair in self._rings[about.name].readings if pair[0] >= about.since]
         if not readings:
             return None

@@ -26,7 +26,7 @@ from fairlead.domain.rollouts.sight import Pods, Shown
 _AGAIN_SECONDS = 1.0
 _LONGEST_AGAIN_SECONDS = 15.0
 _LEAVE_SECONDS = 0.1
-_YOUNG_SECONDS = 3.0
+_YOUNG_SECONDS = 2.5
 # After so many silences in a row Envoy itself is looked at again.
 _SILENCES = 3
 _MOST_TOLD = 200
@@ -239,11 +239,15 @@ class Workload:
 
     def _is_young(self, instance: Instance) -> bool:
         """One that was started a moment ago has no trouble yet."""
-        now = asyncio.get_running_loop().time()
+        loop = asyncio.get_running_loop()
         if instance.phase is not Phase.STARTING:
             self._starting.pop(instance.name, None)
             return False
-        return now - self._starting.setdefault(instance.name, now) < _YOUNG_SECONDS
+        if instance.name not in self._starting:
+            self._starting[instance.name] = loop.time()
+            # One that stays silent makes no news by itself.
+            loop.call_later(_YOUNG_SECONDS, self.wake)
+        return loop.time() - self._starting[instance.name] < _YOUNG_SECONDS
 
     def _is_new(self, slot: Slot, order: int) -> bool:
         """One performed before may be performed again: it asks for the same."""

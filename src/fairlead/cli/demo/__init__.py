@@ -1,7 +1,4 @@
-"""`fairlead demo`: trips driven by a worker that is killed on the way, and nothing is lost.
+"""`fairlead demo`: a small shop is released twice before your eyes, on this machine.
 
-command ──► story: order trips ──► kill the worker ──► start another ──► proof
-              │        ▲                  (a process of its own: worker.py)
-              ▼        │ follows the feed of events (record.py)
-            screen   store ◄──────────► worker ──► road (the outside: road.py)
+command ──► stage (engine, platform, page) ──► story (deploy, watch, judge) ──► screen, summary
 """

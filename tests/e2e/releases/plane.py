@@ -1,0 +1,104 @@
+"""A control plane with the local platform in this process, for whole releases of a real shop."""
+
+import asyncio
+import contextlib
+import dataclasses
+from collections.abc import AsyncIterator, Callable, Sequence
+from pathlib import Path
+from typing import Any
+
+from fairlead import bootstrap, settings
+from fairlead._demo.load import Load
+from fairlead.adapters.processes import clean_up
+from fairlead.domain.rollouts import bonds, messages
+from fairlead.engine import library, service
+from fairlead.engine import messages as engine_messages
+from fairlead.intents import intake, requests, workloads
+from tests.contract.local import berth
+from tests.contract.local.stage import free_port
+
+STREAM = bonds.rollout_stream("shop")
+
+
+@dataclasses.dataclass(frozen=True)
+class Plane:
+    """One that runs, and the shop's port."""
+
+    engine: service.Engine
+    deployer: workloads.Deployer
+    folder: Path
+    port: int
+    metrics_port: int
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/"
+
+    def load(self, **more: Any) -> Load:
+        return Load(self.url, **more)
+
+    async def deploy(self, version: str, arguments: Sequence[str] = (), **more: Any) -> None:
+        words = berth.document(version, self.port, arguments, **more)
+        await self.deployer.deploy(intake.LOCAL, words | {"metricsPort": self.metrics_port})
+
+    async def live(self, version: str, arguments: Sequence[str] = (), **more: Any) -> None:
+        """The first version, until it carries everything."""
+        await self.deploy(version, arguments, **more)
+        await self.until(lambda book, state: state == "Idle")
+
+    async def ended(self) -> tuple[str, str]:
+        """How the run that is under way ended, and why."""
+        book = await self.until(lambda book, state: state == "Idle" and bool(book["outcome"]))
+        return book["outcome"]["ending"], book["outcome"]["why"]
+
+    async def at(self, share: int) -> None:
+        await self.until(
+            lambda book, state: state == "Watching" and book["route"]["split"]["canary"] == share
+        )
+
+    async def until(
+        self, holds: Callable[[dict[str, Any], str], bool], seconds: float = 60
+    ) -> dict[str, Any]:
+        """The rollout's book once something holds of it and its state."""
+        with self.engine.watch() as signal:
+            async with asyncio.timeout(seconds):
+                while True:
+                    view = await self.engine.read(lambda s: library.stream(s, STREAM))
+                    book: dict[str, Any] = view.data.get("book", {})
+                    if holds(book, view.state):
+                        return book
+                    await signal.wait()
+                    signal.clear()
+
+    async def say(self, command: messages.Command, name: str) -> None:
+        await self.engine.submit(STREAM, command, engine_messages.command_id(name))
+
+    async def sentence(self) -> str:
+        row = await self.engine.read(lambda s: requests.listed(s, 1))
+        return row[0][0].sentence
+
+    async def shares(self) -> list[int]:
+        """The shares that were reached, of all runs."""
+        events = await self.engine.read(lambda s: library.events(s, STREAM, 0, 5000))
+        return [each.data["share"] for each in events if each.type == "StepReached"]
+
+
+@contextlib.asynccontextmanager
+async def plane(
+    folder: Path, measures: settings.MeasureSettings | None = None
+) -> AsyncIterator[Plane]:
+    chosen = settings.Settings(
+        store=settings.StoreSettings(state_dir=folder),
+        measures=measures or settings.MeasureSettings(),
+    )
+    players = bootstrap.joined(chosen, bootstrap.cast())
+    assert players.ground is not None
+    kept = bootstrap.store(chosen.store, players)
+    kept.migrate()
+    made = bootstrap.engine(chosen, players, kept)
+    try:
+        async with bootstrap.beside(players, made), made.running() as engine:
+            deployer = workloads.Deployer(players.ground, intake.Intake(engine))
+            yield Plane(engine, deployer, folder, free_port(), free_port())
+    finally:
+        await clean_up(folder / "local" / "processes", drain_seconds=2.0)

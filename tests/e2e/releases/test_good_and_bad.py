@@ -1,0 +1,104 @@
+"""Whole releases through a real Envoy: good ones arrive, bad ones go home, nobody is lost."""
+
+from typing import Any
+
+import pytest
+
+from fairlead._demo.load import Tally
+from fairlead.domain.rollouts import messages
+from tests.contract.local.stage import four_deviations
+from tests.e2e.releases.plane import Plane
+
+pytestmark = [pytest.mark.xdist_group("envoy"), pytest.mark.slow]
+SUCCESS = {"name": "success", "metric": "request-success-rate", "low": 98}
+OFTEN = {"interval": "1s", "initialDelay": "2s", "consecutiveSuccessLimit": 2}
+STEPPED: dict[str, Any] = {
+    "strategy": {"paces": [{"weight": 10, "approve": True}, {"weight": 50, "approve": True}]},
+    "checks": [SUCCESS | OFTEN],
+}
+
+
+@pytest.mark.requirement("canary R18")
+async def test_over_20000_requests_only_a_bad_version_fails_any(plane: Plane) -> None:
+    total = Tally()
+    await plane.live("v1", **STEPPED)
+    async with plane.load(customers=12).running() as load:
+        await plane.deploy("v2", **STEPPED)
+        for share in (10, 50):
+            await plane.at(share)
+            sent = await plane.load(customers=4).send(1500)
+            assert abs(sent.of("v2") - 15 * share) <= four_deviations(1500, share), (share, sent)
+            total.answers += sent.answers
+            total.broken += sent.broken
+            await plane.say(messages.Approve("test"), f"approve {share}")
+        promoted = await plane.ended()
+        await plane.deploy("v3", ["--errors", "0.05"], **STEPPED)
+        taken_back = await plane.ended()
+        await load.at_least(max(500, 20_000 - load.tally.sent - total.sent))
+    total.answers += load.tally.answers
+    total.broken += load.tally.broken
+
+    assert total.sent >= 20_000
+    assert promoted[0] == "Promoted"
+    assert taken_back[0] == "TakenBack"
+    assert taken_back[1].startswith("Failed at 10 %: success: ")
+    assert await plane.shares() == [10, 50, 100, 10]
+    assert total.lost == 0, total
+    failures = {whose for whose, status in total.answers if status >= 500}
+    assert failures == {"v3"}
+
+
+async def test_a_version_three_times_slower_is_taken_back_at_its_first_step(plane: Plane) -> None:
+    way: dict[str, Any] = {
+        "strategy": {"steps": [20], "pause": "4s"},
+        "checks": [{"name": "latency", "metric": "request-duration", "high": 190} | OFTEN],
+    }
+    await plane.live("v1", ["--delay-ms", "80"], **way)
+    async with plane.load(per_second=80).running() as load:
+        await plane.deploy("v2", ["--delay-ms", "80"], **way)
+        good = await plane.ended()
+        await plane.deploy("v3", ["--delay-ms", "240"], **way)
+        slow = await plane.ended()
+
+    assert good[0] == "Promoted", good
+    assert slow[0] == "TakenBack"
+    assert "is above the upper bound of 190" in slow[1]
+    assert await plane.shares() == [20, 100, 20]
+    assert load.tally.failed == 0
+
+
+@pytest.mark.parametrize(
+    ("policy", "then"),
+    [("pass", "Promoted"), ("fail", "TakenBack"), ("inconclusive", "paused"), ("wait", "paused")],
+)
+async def test_a_version_without_traffic_follows_its_policy(
+    plane: Plane, policy: str, then: str
+) -> None:
+    check = SUCCESS | {"noData": policy, "interval": "1s", "count": 1}
+    way: dict[str, Any] = {"strategy": {"steps": [10]}, "checks": [check], "patience": "3s"}
+    await plane.live("v1", **way)
+
+    await plane.deploy("v2", **way)
+
+    if then == "paused":
+        book = await plane.until(lambda book, _: bool(book["paused"]))
+        assert "no data" in book["paused"]["why"]
+        assert (await plane.load().send(50)).failed == 0
+    else:
+        assert (await plane.ended())[0] == then
+
+
+async def test_the_judge_compares_both_versions_by_envoys_numbers(plane: Plane) -> None:
+    metric = {
+        "name": "request-success-rate",
+        "analysisConfigurations": {"canary": {"direction": "decrease", "critical": True}},
+    }
+    judge = {"name": "judge", "judge": {"metrics": [metric]}, "initialDelay": "9s"}
+    way: dict[str, Any] = {"strategy": {"steps": [50], "pause": "1s"}, "checks": [judge]}
+    await plane.live("v1", **way)
+    async with plane.load(per_second=150).running():
+        await plane.deploy("v2", ["--errors", "0.2"], **way)
+        ending, why = await plane.ended()
+
+    assert ending == "TakenBack", why
+    assert "request-success-rate" in why
