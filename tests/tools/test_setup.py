@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tools import setup
+
 ROOT = Path(__file__).resolve().parents[2]
 UV = """\
 import os, pathlib, sys
@@ -193,3 +195,22 @@ def test_an_old_python_is_refused_with_a_hint(copy: Copy) -> None:
     assert "is too old" in refused.stderr
     assert "hint: " in refused.stderr
     assert copy.diary() == []
+
+
+@pytest.mark.parametrize(
+    ("system", "machine", "libc", "built"),
+    [
+        ("Linux", "x86_64", "glibc", True),
+        ("Linux", "aarch64", "glibc", True),
+        ("Linux", "riscv64", "glibc", False),
+        ("Linux", "x86_64", "", False),
+        ("Darwin", "arm64", "", True),
+    ],
+)
+def test_a_system_without_an_envoy_is_named(
+    system: str, machine: str, libc: str, *, built: bool
+) -> None:
+    said = setup.envoy_lacking(system, machine, libc)
+
+    assert bool(said) is not built
+    assert built or said.endswith(f"{system} {machine} {libc}".strip())

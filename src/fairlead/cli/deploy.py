@@ -1,6 +1,7 @@
 """A workload from a file, to the control plane that runs it."""
 
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -10,24 +11,33 @@ import yaml
 from fairlead import errors
 from fairlead import settings as settings_
 from fairlead.cli import options, printing, remote
+from fairlead.domain.rollouts import bonds
 from fairlead.intents import workloads
 
 _MOST_BYTES = 1024 * 1024
+_AT_REST = "Idle"
+_LOOK_SECONDS = 0.5
 
 
 @click.command()
 @click.argument("file")
+@click.option("--wait", is_flag=True, help="Wait until the version is live, or was taken back.")
 @options.output
-def deploy(file: str, as_json: bool) -> None:  # noqa: FBT001 - click hands arguments over by name
+def deploy(file: str, wait: bool, as_json: bool) -> None:  # noqa: FBT001 - click hands arguments over by name
     """Run the workload in FILE on the machine of the control plane.
 
     FILE is YAML or JSON; "-" reads standard input. A version that differs from the one that
-    runs starts a rollout; the same one again changes nothing.
+    runs starts a rollout; the same one again changes nothing. With --wait, a version that was
+    taken back is an error that says why.
     """
     content = located(parsed(_read(file), file), _folder(file))
     # Here first: a mistake in the file is told without a control plane, too.
     workloads.read(content)
-    _show(server(options.settings().web).deploy(content), as_json=as_json)
+    asked = server(options.settings().web)
+    told = asked.deploy(content)
+    _show(told, as_json=as_json)
+    if wait:
+        _await(asked, told["name"], told["revision"])
 
 
 def parsed(text: str, file: str) -> Any:
@@ -89,5 +99,20 @@ def _show(told: dict[str, Any], *, as_json: bool) -> None:
     events = told["receipt"]["events"]
     what = "taken" if events else "nothing changed"
     click.echo(f"{told['name']}  {told['revision']}  {told['url']}  {what}")
-    if events:
-        click.echo(f"follow it with: fairlead watch rollout/{told['name']}", err=True)
+
+
+def _await(asked: remote.ServerSource, name: str, revision: str) -> None:
+    """Until the rollout has come to rest; Conflict where it rests on another version."""
+    while (view := asked.stream(bonds.rollout_stream(name))).state != _AT_REST:
+        if view.ended_at is not None:
+            raise errors.Conflict(f"deleted meanwhile: {name}", hint="deploy it again")
+        time.sleep(_LOOK_SECONDS)
+    book = view.data["book"]
+    if book["stable"]["revision"] == revision:
+        click.echo(f"{name}: {revision} carries all traffic", err=True)
+        return
+    outcome = book["outcome"] or {"why": "another version is wanted"}
+    raise errors.Conflict(
+        f"the version does not carry the traffic of {name}: {outcome['why']}",
+        hint=f"see fairlead get rollout {name}; deploy a better one, or fairlead retry {name}",
+    )

@@ -123,9 +123,10 @@ def _say_next(wish: _Wish, set_up: stage.Stage) -> None:
     else:
         where = f"fairlead --state-dir {shlex.quote(str(wish.places.folder))}"
         click.echo(f"  curl -i {set_up.shop_url}")
-        click.echo(f"  {where} events rollout/{story.NAME}")
+        click.echo(f"  {where} get rollout {story.NAME}")
     click.echo("  fairlead up               a control plane that stays, in one terminal")
-    click.echo("  fairlead deploy FILE      your own program, in another (docs/tutorial)")
+    click.echo("  fairlead deploy FILE      your own program, in another")
+    click.echo("\ndocs/tutorial/first-rollout.md has a program and a file to begin with.")
 
 
 async def _until_stopped(shown: screen.Screen, set_up: stage.Stage) -> None:
