@@ -10,7 +10,9 @@ import json
 import os
 import shutil
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import envoy
 import yaml
@@ -24,6 +26,7 @@ SPACE = "envoy-gateway-system"
 CLASS = "fairlead"
 PORT = 9080
 ADMIN_PORT = 19900
+STATS_PORT = 19901
 _CONTROLLER = "gateway.envoyproxy.io/gatewayclass-controller"
 _OWN = "gateway.envoyproxy.io/v1alpha1"
 _API = "gateway.networking.k8s.io/v1"
@@ -129,8 +132,7 @@ class EnvoyGateway:
     async def _start_envoy(self, namespace: str) -> None:
         deployment = await self._first("apps/v1", "deployments")
         service = await self._first("v1", "services")
-        bootstrap = yaml.safe_load(self._bootstrap(deployment))
-        self._adjust(bootstrap)
+        bootstrap = self._adjusted(yaml.safe_load(self._bootstrap(deployment)))
         path = self._folder / "bootstrap.json"
         path.write_text(json.dumps(bootstrap))
         flags = ["--concurrency", "1", "--disable-hot-restart", "--log-level", "warn"]
@@ -162,30 +164,28 @@ class EnvoyGateway:
         (given,) = (one for one in arguments if one.startswith("--config-yaml"))
         return str(given.partition(" ")[2] or given.partition("=")[2])
 
-    def _adjust(self, bootstrap: client.Json) -> None:
-        """What a container would find in its own file system and under cluster names."""
-        _replace(bootstrap, "/certs/", f"{self._certs}/")
+    def _adjusted(self, given: client.Json) -> client.Json:
+        """With what a container would find in its own files and under names of the cluster."""
         sds = self._folder / "sds"
         sds.mkdir()
-        _replace(bootstrap, "/sds/", f"{sds}/")
-        names = {"xds-certificate.json": ("tls_certificate", "xds_certificate"),
-                 "xds-trusted-ca.json": ("validation_context", "xds_trusted_ca")}  # fmt: skip
-        for name, (kind, resource) in names.items():
-            (sds / name).write_text(json.dumps(self._secret(kind, resource)))
+        kinds = {"xds-certificate": "tls_certificate", "xds-trusted-ca": "validation_context"}
+        for name, kind in kinds.items():
+            secret = self._secret(kind, name.replace("-", "_"))
+            (sds / f"{name}.json").write_text(json.dumps(secret))
+        moved = _replaced(given, "/sds/", f"{sds}/")
+        bootstrap: client.Json = _replaced(moved, "/certs/", f"{self._certs}/")
         bootstrap["admin"]["address"]["socket_address"]["port_value"] = ADMIN_PORT
-        for cluster in bootstrap["static_resources"]["clusters"]:
-            for group in cluster.get("load_assignment", {}).get("endpoints", ()):
-                for endpoint in group["lb_endpoints"]:
-                    at = endpoint["endpoint"]["address"]["socket_address"]
-                    if str(at["address"]).startswith("envoy-gateway"):
-                        at["address"] = "127.0.0.1"
-                    if cluster["name"] == "prometheus_stats":
-                        at["port_value"] = ADMIN_PORT
-            if cluster.get("type") == "STRICT_DNS":
-                cluster["type"] = "STATIC"
-        for listener in bootstrap["static_resources"].get("listeners", ()):
-            at = listener["address"]["socket_address"]
-            at["port_value"] += 1000
+        resources = bootstrap["static_resources"]
+        for cluster in resources["clusters"]:
+            for at in _addresses(cluster):
+                at["address"] = "127.0.0.1"
+                if cluster["name"] == "prometheus_stats":
+                    at["port_value"] = ADMIN_PORT
+            cluster["type"] = "STATIC"
+        for listener in resources.get("listeners", ()):
+            # The gateway itself has taken the port of the numbers.
+            listener["address"]["socket_address"]["port_value"] = STATS_PORT
+        return bootstrap
 
     def _secret(self, kind: str, name: str) -> client.Json:
         certs = {
@@ -203,14 +203,23 @@ class EnvoyGateway:
         self._running[name] = Process(full, self._folder / f"{name}.log")
 
 
-def _replace(value: object, old: str, new: str) -> None:
-    """In every string of a document, in place."""
-    items = value.items() if isinstance(value, dict) else enumerate(value)  # type: ignore[arg-type]
-    for key, inner in list(items):
-        if isinstance(inner, str):
-            value[key] = inner.replace(old, new)  # type: ignore[index]
-        elif isinstance(inner, dict | list):
-            _replace(inner, old, new)
+def _addresses(cluster: client.Json) -> Iterator[client.Json]:
+    for group in cluster.get("load_assignment", {}).get("endpoints", ()):
+        for endpoint in group["lb_endpoints"]:
+            yield endpoint["endpoint"]["address"]["socket_address"]
+
+
+def _replaced(value: Any, old: str, new: str) -> Any:
+    """The same document with this in every string."""
+    match value:
+        case str():
+            return value.replace(old, new)
+        case dict():
+            return {key: _replaced(inner, old, new) for key, inner in value.items()}
+        case list():
+            return [_replaced(inner, old, new) for inner in value]
+        case _:
+            return value
 
 
 def _named(kind: str, name: str, namespace: str = "") -> client.Json:

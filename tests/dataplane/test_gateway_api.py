@@ -83,7 +83,7 @@ async def test_good_and_bad_canaries_lose_no_request(
             taken_back = await drive.until_idle(engine, "v2", "v3")
             await bad.at_least(100)
 
-    tell(f"good: {_words(good.tally)}; bad: {_words(bad.tally)}; {road.gateway.memory_mb} MB")
+    tell(f"good: {words(good.tally)}; bad: {words(bad.tally)}; {road.gateway.memory_mb} MB")
     assert promoted.book.outcome.ending is told.Ending.PROMOTED
     assert good.tally.failed == 0
     assert good.tally.of("v1") > 0 < good.tally.of("v2")
@@ -94,6 +94,6 @@ async def test_good_and_bad_canaries_lose_no_request(
         assert (await road.admin.get(f"{ROUTES}/web"))["spec"] == theirs["spec"]
 
 
-def _words(tally: Tally) -> str:
+def words(tally: Tally) -> str:
     seen = ", ".join(f"{n} x {version} {status}" for (version, status), n in tally.answers.items())
     return f"{tally.sent} sent, {tally.lost} lost ({seen})"
