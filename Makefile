@@ -24,6 +24,9 @@ cluster: setup-test ## Build a real Kubernetes for tests, once (needs Go)
 gateway: setup-test ## Build Envoy Gateway for the data plane's tests, once
 	$(BIN)/python -m tools.cluster gateway
 
+browser: setup-test ## Find a browser for the tests of the pages, or install it (Debian, root)
+	@$(BIN)/python -m tools.servers.chromium
+
 test-cluster: cluster ## Only the tests on that Kubernetes
 	FAIRLEAD_TEST_CLUSTER=required $(BIN)/python -m pytest -m cluster
 

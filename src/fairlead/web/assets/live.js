@@ -2,9 +2,9 @@
 // it, and change only what differs, so that focus, open parts and bars in motion stay.
 const script = document.currentScript;
 const live = document.getElementById("live");
-const wanted = new URLSearchParams();
+const query = new URLSearchParams();
 for (const name of ["stream", "machine"]) {
-  if (script.dataset[name]) wanted.set(name, script.dataset[name]);
+  if (script.dataset[name]) query.set(name, script.dataset[name]);
 }
 const PAUSE = 250;
 let waiting = false;
@@ -26,7 +26,9 @@ async function refresh() {
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const main = fresh.querySelector("main");
     if (!main || answer.status >= 500) return show("the server has trouble, trying again", false);
+    const focused = document.activeElement;
     morph(document.querySelector("main"), main);
+    if (focused?.isConnected && document.activeElement !== focused) focused.focus();
     const dialog = document.querySelector("dialog:not([open])");
     if (dialog && fresh.querySelector("dialog")) morph(dialog, fresh.querySelector("dialog"));
     document.title = fresh.title;
@@ -72,7 +74,13 @@ function morphAttributes(old, fresh) {
 
 function morphChildren(old, fresh) {
   const keyed = new Map();
-  for (const child of old.children) if (child.dataset.key) keyed.set(child.dataset.key, child);
+  const wanted = new Set([...fresh.children].map((child) => child.dataset.key));
+  for (const child of [...old.children]) {
+    if (!child.dataset.key) continue;
+    // Gone before the others are placed: moving one that has the focus would take it away.
+    if (wanted.has(child.dataset.key)) keyed.set(child.dataset.key, child);
+    else child.remove();
+  }
   let place = old.firstChild;
   for (const child of [...fresh.childNodes]) {
     const same = child.dataset?.key ? keyed.get(child.dataset.key) : place;
@@ -111,7 +119,7 @@ function since(seconds, say) {
 }
 
 function follow() {
-  const feed = new EventSource("/api/v1/feed/live?" + wanted);
+  const feed = new EventSource("/api/v1/feed/live?" + query);
   feed.onopen = () => {
     show("live", true);
     // What happened while the line was down is not sent again to one who saw nothing before.
