@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from fairlead import bootstrap
 from fairlead.adapters.measures.hooks import Hosts
 from fairlead.adapters.measures.reading import Reader
 from fairlead.adapters.measures.servers import USUAL, Server, Servers
@@ -11,6 +12,7 @@ from fairlead.adapters.prometheus import Access
 from fairlead.domain.rollouts.messages import Slot
 from fairlead.domain.rollouts.ports import Names
 from fairlead.domain.rollouts.spec import Check, Source
+from fairlead.settings import MeasureSettings
 from tests.unit.adapters.measures.about import about, naming
 
 ACCESS = Access("http://127.0.0.1:9090")
@@ -86,3 +88,12 @@ def test_a_platform_without_a_mesh_has_no_built_in_metrics() -> None:
     names = Names("", NAMES.arguments)
 
     assert "nobody counts" in problems(Check("a", "request-duration"), READER, names)["query"]
+
+
+def test_the_program_makes_one_from_its_settings() -> None:
+    chosen = MeasureSettings(prometheus_url="http://127.0.0.1:9090", hooks_hosts="gate.example")
+    reader = bootstrap.reader(chosen)
+
+    assert problems(Check("a", "up"), reader) == {}
+    assert problems(Check("a", "https://gate.example", Source.GATE), reader) == {}
+    assert list(problems(Check("a", "https://evil.example", Source.GATE), reader)) == ["query"]
