@@ -35,33 +35,28 @@ def temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_story_goes_as_told_twice_in_a_row_and_leaves_nothing_behind(temporary: Path) -> None:
-    for _ in range(2):
-        done = subprocess.run(SHORT, capture_output=True, text=True, timeout=WAIT, check=False)
+    done = subprocess.run(SHORT, capture_output=True, text=True, timeout=WAIT, check=False)
+    left = left_of(temporary)
+    code, drawn = on_a_terminal(SHORT)
 
-        assert done.returncode == 0, done.stdout + done.stderr
-        claims = [line for line in done.stdout.splitlines() if line.startswith("  ok  ")]
-        assert len(claims) == 4
-        assert re.search(r"Failed at 10 %: success: .* is below the lower bound of 99", done.stdout)
-        assert "fairlead deploy FILE" in done.stdout
-        told = re.findall(r"^\d:\d\d  (v\d .*)$", done.stderr, re.MULTILINE)
-        shares = [line for line in told if line.endswith("of the requests")]
-        assert [re.findall(r"\d+", line) for line in shares] == [
-            ["2", "10"], ["2", "50"], ["2", "100"], ["3", "10"],
-        ]  # fmt: skip
-        assert re.search(r"v2 50 %, [\d,]+ requests, 0 failed, success 100\.0 %", done.stderr)
-        assert "\x1b" not in done.stdout + done.stderr
-        assert left_of(temporary) == []
-
-
-def test_a_terminal_gets_a_picture(temporary: Path) -> None:
-    code, said = on_a_terminal(SHORT)
-
-    assert code == 0, said
-    assert "\x1b[2K" in said, "the picture is drawn again in its place"
-    assert "step 2 of 3, 50 % of the requests" in said
-    assert "success each second" in said
-    assert "version 3 was taken back at 10 % by itself" in said
-    assert left_of(temporary) == []
+    assert done.returncode == 0, done.stdout + done.stderr
+    claims = [line for line in done.stdout.splitlines() if line.startswith("  ok  ")]
+    assert len(claims) == 4
+    assert re.search(r"Failed at 10 %: success: .* is below the lower bound of 99", done.stdout)
+    assert "fairlead deploy FILE" in done.stdout
+    told = re.findall(r"^\d:\d\d  (v\d .*)$", done.stderr, re.MULTILINE)
+    shares = [line for line in told if line.endswith("of the requests")]
+    assert [re.findall(r"\d+", line) for line in shares] == [
+        ["2", "10"], ["2", "50"], ["2", "100"], ["3", "10"],
+    ]  # fmt: skip
+    assert re.search(r"v2 50 %, [\d,]+ requests, 0 failed, success 100\.0 %", done.stderr)
+    assert "\x1b" not in done.stdout + done.stderr
+    assert code == 0, drawn
+    assert "\x1b[2K" in drawn, "the picture is drawn again in its place"
+    assert "step 2 of 3, 50 % of the requests" in drawn
+    assert "success each second" in drawn
+    assert "version 3 was taken back at 10 % by itself" in drawn
+    assert left == left_of(temporary) == []
 
 
 def test_taken_ports_are_replaced_and_the_page_stays_until_ctrl_c(temporary: Path) -> None:
@@ -129,13 +124,13 @@ def on_a_terminal(command: list[str]) -> tuple[int, str]:
         command, stdin=theirs, stdout=theirs, stderr=theirs, env=environment, start_new_session=True
     ) as demo:
         os.close(theirs)
-        said = b"".join(drawn(ours))
+        said = b"".join(lines_of(ours))
         code = demo.wait(WAIT)
     os.close(ours)
     return code, said.decode()
 
 
-def drawn(terminal: int) -> Iterator[bytes]:
+def lines_of(terminal: int) -> Iterator[bytes]:
     # Linux reports the end of a terminal's last writer as an error.
     with contextlib.suppress(OSError):
         while data := os.read(terminal, 65536):

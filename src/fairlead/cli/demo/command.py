@@ -13,10 +13,12 @@ import click
 
 from fairlead import bootstrap
 from fairlead import settings as settings_
+from fairlead._demo.load import Load
 from fairlead.cli import options
 from fairlead.cli.demo import screen, stage, story, summary, untold
 
 _TERMINATED = 128 + signal.SIGTERM
+_LATE_CUSTOMERS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,5 +138,7 @@ async def _until_stopped(shown: screen.Screen, set_up: stage.Stage) -> None:
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(each, stop.set)
     shown.say(f"\nthe page is at {set_up.page}; Ctrl-C ends it")
-    await stop.wait()
+    # Customers go on coming, so that the page has something to show.
+    async with Load(set_up.shop_url, per_second=_LATE_CUSTOMERS).running():
+        await stop.wait()
     shown.say("\nended")
