@@ -8,6 +8,7 @@ import contextlib
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,7 +19,7 @@ from tests.cluster import client
 from tests.dataplane import gateway as gateways
 from tests.dataplane import kubelet
 from tests.dataplane.conftest import NAMESPACE, Road
-from tests.dataplane.test_gateway_api import words
+from tests.dataplane.test_gateway_api import ROUTES, THEIRS, words
 from tools.cluster.process import Process
 from tools.servers.prometheus import PrometheusServer
 
@@ -30,52 +31,115 @@ CANARIES = client.path("fairlead.dev/v1alpha1", "canarydeployments", NAMESPACE)
 SHOP = f"{CANARIES}/shop"
 
 
-def shop(version: str) -> client.Json:
-    container = {"name": "shop", "image": f"shop:{version}"}
+RULES = {
+    "strategy": {"steps": [10, 50], "pause": "5s"},
+    "checks": [{"name": "success", "metric": "request-success-rate", "low": 95, "window": "5s"}],
+}
+
+
+def workload(version: str) -> client.Json:
+    labels, container = {"app": "shop"}, {"name": "shop", "image": f"shop:{version}"}
     return {
-        "apiVersion": "fairlead.dev/v1alpha1",
-        "kind": "CanaryDeployment",
-        "metadata": {"name": "shop"},
-        "spec": {
-            "deploymentSpec": {
-                "replicas": 3,
-                "selector": {"matchLabels": {"app": "shop"}},
-                "template": {
-                    "metadata": {"labels": {"app": "shop"}},
-                    "spec": {"containers": [container]},
-                },
-            },
-            "serviceSpec": {"ports": [{"port": 80, "targetPort": kubelet.PORT}]},
-            "provider": {"gatewayApi": {"route": {"parentRefs": [{"name": "public"}]}}},
-            "strategy": {"steps": [10, 50], "pause": "5s"},
-            "checks": [
-                {"name": "success", "metric": "request-success-rate", "low": 95, "window": "5s"}
-            ],
-        },
+        "replicas": 3,
+        "selector": {"matchLabels": labels},
+        "strategy": {"rollingUpdate": {"maxUnavailable": 0, "maxSurge": 1}},
+        "template": {"metadata": {"labels": labels}, "spec": {"containers": [container]}},
     }
 
 
+PORTS = {"ports": [{"port": 80, "targetPort": kubelet.PORT}]}
+
+
+class Embedded:
+    """The object carries workload and Service, and the route is ours."""
+
+    async def create(self, admin: client.Client) -> None:
+        route = {"parentRefs": [{"name": "public"}]}
+        await admin.create(
+            CANARIES,
+            _canary(
+                deploymentSpec=workload("v1"),
+                serviceSpec=PORTS,
+                provider={"gatewayApi": {"route": route}},
+            ),
+        )
+
+    async def change(self, admin: client.Client, version: str) -> None:
+        await admin.patch(SHOP, {"spec": {"deploymentSpec": workload(version)}})
+
+
+class Adopted:
+    """Workload, Service and route exist; the object names them."""
+
+    async def create(self, admin: client.Client) -> None:
+        apps = client.path("apps/v1", "deployments", NAMESPACE)
+        await admin.create(apps, _object("Deployment", "apps/v1", workload("v1")))
+        service = {**PORTS, "selector": {"app": "shop"}}
+        services = client.path("v1", "services", NAMESPACE)
+        await admin.create(services, _object("Service", "v1", service))
+        await admin.create(ROUTES, THEIRS)
+        await admin.create(
+            CANARIES,
+            _canary(
+                targetRef={"name": "shop"},
+                service={"name": "shop", "port": 80},
+                provider={"gatewayApi": {"routeName": "web"}},
+            ),
+        )
+
+    async def change(self, admin: client.Client, version: str) -> None:
+        where = client.path("apps/v1", "deployments", NAMESPACE, "shop")
+        await admin.patch(where, {"spec": {"template": workload(version)["template"]}})
+
+
+def _canary(**spec: Any) -> client.Json:
+    return _object("CanaryDeployment", "fairlead.dev/v1alpha1", {**spec, **RULES})
+
+
+def _object(kind: str, api: str, spec: client.Json) -> client.Json:
+    return {"apiVersion": api, "kind": kind, "metadata": {"name": "shop"}, "spec": spec}
+
+
+class Operators:
+    """The command that users start, each time as a process of its own with an empty store."""
+
+    def __init__(self, road: Road, folder: Path, prometheus: str) -> None:
+        self._road = road
+        self._folder = folder
+        self._prometheus = prometheus
+        self._count = 0
+        self.process = self._start()
+
+    def kill(self) -> None:
+        """It gets no chance to say a word; its successor knows only what the cluster shows."""
+        self.process.kill()
+        self.process = self._start()
+
+    def _start(self) -> Process:
+        self._count += 1
+        settings = [
+            f"FAIRLEAD_PROMETHEUS_URL={self._prometheus}",
+            f"FAIRLEAD_STATE_DIR={self._folder / f'state-{self._count}'}",
+        ]
+        command = [sys.executable, "-m", "fairlead", "operator", "--namespace", NAMESPACE]
+        reach = ["--kubeconfig", str(self._road.plane.kubeconfig), "--no-leader-elect"]
+        log = self._folder / f"operator-{self._count}.log"
+        return Process(["env", *settings, *command, *reach], log)
+
+
 @contextlib.contextmanager
-def operating(road: Road, folder: Path) -> Iterator[Process]:
-    """The command that users start, in a process of its own."""
+def operating(road: Road, folder: Path) -> Iterator[Operators]:
     with PrometheusServer(folder / "prometheus") as prometheus:
         address = f"127.0.0.1:{gateways.ADMIN_PORT}"
         prometheus.scrape({"envoy": (address, "/stats/prometheus")})
-        settings = {
-            "FAIRLEAD_PROMETHEUS_URL": prometheus.url,
-            "FAIRLEAD_STATE_DIR": str(folder / "state"),
-        }
-        command = [sys.executable, "-m", "fairlead", "operator", "--namespace", NAMESPACE]
-        reach = ["--kubeconfig", str(road.plane.kubeconfig), "--no-leader-elect"]
-        words = [f"{name}={value}" for name, value in settings.items()]
-        process = Process(["env", *words, *command, *reach], folder / "operator.log")
+        operators = Operators(road, folder, prometheus.url)
         try:
-            yield process
+            yield operators
         finally:
-            process.stop()
+            operators.process.stop()
 
 
-async def until(road: Road, process: Process, **status: str) -> client.Json:
+async def until(road: Road, operators: Operators, **status: Any) -> client.Json:
     """Until the object's status says this, or the operator's last words tell why not."""
 
     def so(obj: client.Json) -> bool:
@@ -87,12 +151,13 @@ async def until(road: Road, process: Process, **status: str) -> client.Json:
     except AssertionError:
         found = (await road.admin.get(SHOP)).get("status") or {}
         told = {key: value for key, value in found.items() if key != "memory"}
-        raise AssertionError(f"not {status}: {told}\n{process.last_words()}") from None
+        raise AssertionError(f"not {status}: {told}\n{operators.process.last_words()}") from None
 
 
-@pytest.mark.requirement("canary R5", "canary R9", "canary R18")
+@pytest.mark.requirement("canary R5", "canary R9", "canary R18", "canary R27")
+@pytest.mark.parametrize("form", [Embedded(), Adopted()], ids=["embedded", "adopted"])
 async def test_an_operator_promotes_a_good_version_and_takes_a_bad_one_back(
-    road: Road, tmp_path: Path, tell: Callable[[str], None]
+    road: Road, tmp_path: Path, tell: Callable[[str], None], form: Embedded | Adopted
 ) -> None:
     await road.gateway.open(NAMESPACE, merge=True)
     road.kubelet.errors["v3"] = 0.5
@@ -100,18 +165,20 @@ async def test_an_operator_promotes_a_good_version_and_takes_a_bad_one_back(
         where = f"{_DEFINITIONS}/{rights.resource(kind.api)}"
         await road.admin.apply(where, rights.definition(kind))
         await road.admin.wait_for(where, _is_established)
-    with operating(road, tmp_path) as process:
-        await road.admin.create(CANARIES, shop("v1"))
-        await until(road, process, phase="Stable", stableVersion="shop:v1")
+    with operating(road, tmp_path) as operators:
+        await form.create(road.admin)
+        await until(road, operators, phase="Stable", stableVersion="shop:v1")
 
         async with Load(URL, per_second=LOAD).running() as good:
             await good.at_least(200)
-            await road.admin.patch(SHOP, shop("v2"))
-            await until(road, process, phase="Stable", stableVersion="shop:v2")
+            await form.change(road.admin, "v2")
+            await until(road, operators, canaryWeight=10)
+            operators.kill()
+            await until(road, operators, phase="Stable", stableVersion="shop:v2")
             await good.at_least(200)
         async with Load(URL, per_second=LOAD).running() as bad:
-            await road.admin.patch(SHOP, shop("v3"))
-            found = await until(road, process, phase="TakenBack")
+            await form.change(road.admin, "v3")
+            found = await until(road, operators, phase="TakenBack")
             await bad.at_least(200)
 
     tell(f"good: {words(good.tally)}; bad: {words(bad.tally)}; {found['status'].get('message')}")
