@@ -172,7 +172,7 @@ class Care:
             return
         with contextlib.suppress(Rejected):
             # One that cannot be read any more must not stay for ever.
-            case = self._desk.case(station, obj)
+            case = Case(station, obj, reading.read(obj), station.surroundings(obj))
             await self._router.restore(case)
             if case.reading.is_target:
                 await targets.give_back(self._desk, case)

@@ -33,6 +33,7 @@ _COUNT_SECONDS = 30.0
 _BURST = 25
 _RATE = 1 / 30
 _REMEMBERED = 4096
+_NAMED = ("namespace", "name", "uid", "resourceVersion")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -130,7 +131,9 @@ class Recorder:
         """Take note and return at once; when there is no room, the oldest is dropped."""
         if len(self._waiting) == self._waiting.maxlen:
             log.warning("kubernetes.events.dropped", reason=self._waiting[0][0].reason)
-        self._waiting.append((occurrence, self._clock.now()))
+        # Only what an Event names: a thousand objects that wait here whole would weigh too much.
+        short = dataclasses.replace(occurrence, regarding=_reference(occurrence.regarding))
+        self._waiting.append((short, self._clock.now()))
         self._wake.set()
 
     async def run(self) -> None:
@@ -188,6 +191,13 @@ class Recorder:
                 "resourceVersion": meta.get("resourceVersion", ""),
             },
         }
+
+
+def _reference(regarding: Object) -> Object:
+    meta = objects.metadata(regarding)
+    named = {key: meta[key] for key in _NAMED if key in meta}
+    head = {key: regarding[key] for key in ("apiVersion", "kind") if key in regarding}
+    return {**head, "metadata": named}
 
 
 def _namespace(regarding: Object) -> str:

@@ -43,6 +43,8 @@ log = structlog.get_logger(__name__)
 
 _SYNC_SECONDS = 120.0
 _FLUSH_SECONDS = 2.0
+# Events that may wait: a shared config starts thousands of rollouts in one breath.
+_EVENTS = 20_000
 # Renewals go past the limits of the other client, and are never repeated by the transport.
 _RENEWING = Limits(attempts=1, timeout=5.0)
 
@@ -118,7 +120,8 @@ class Operator:
         self._client = Client(connection, tempo=counted)
         self._lease_client = Client(connection, tempo=dataclasses.replace(tempo, limits=_RENEWING))
         self._watches = Watches(self._client, counted)
-        self._recorder = Recorder(self._client, told.identity or "operator", tempo.clock)
+        called = told.identity or "operator"
+        self._recorder = Recorder(self._client, called, tempo.clock, room=_EVENTS)
         reach = Reach(told.namespace, told.shard, told.pace, tempo.clock)
         self.stations = [
             Station(kind, self._watches, self._client, self._recorder, reach) for kind in told.kinds
