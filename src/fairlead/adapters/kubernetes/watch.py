@@ -29,7 +29,7 @@ _WAITS = limits.Limits(first_delay=0.5, longest_delay=30.0)
 # After so many lists that expired half-way, one without pages: it cannot expire.
 _PAGED_TRIES = 2
 # How often a kind that is not installed is asked for.
-_ABSENT_SECONDS = 30.0
+_ABSENT_SECONDS = 120.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
