@@ -115,7 +115,8 @@ class Readings:
 
     def is_good(self, found: Reading, by: object) -> bool:
         """Whether this very reading was found to be good by these rules."""
-        return self._kept.get(found.uid) is found and self._good.get(found.uid) is by
+        reviewed = found.uid in self._good and self._good[found.uid] is by
+        return reviewed and self._kept.get(found.uid) is found
 
     def good(self, found: Reading, by: object) -> None:
         self._good[found.uid] = by

@@ -196,7 +196,7 @@ class Recorder:
 def _reference(regarding: Object) -> Object:
     meta = objects.metadata(regarding)
     named = {key: meta[key] for key in _NAMED if key in meta}
-    head = {key: regarding[key] for key in ("apiVersion", "kind") if key in regarding}
+    head: Object = {key: regarding[key] for key in ("apiVersion", "kind") if key in regarding}
     return {**head, "metadata": named}
 
 

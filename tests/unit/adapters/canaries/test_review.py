@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 
 from fairlead.adapters.canaries import reading, review, wiring
+from fairlead.intents.kubernetes import InvalidSpec
 from tests.unit.adapters.canaries.around import Around, Json, canary, deployment
 
 SELECTOR = "spec.deploymentSpec.selector.matchLabels"
@@ -130,3 +131,11 @@ def test_a_target_needs_a_service_that_leads_to_it(service: list[Json], field: s
     told = review.of_surroundings(reading.read(obj), canaries.providers["istio"], around)
 
     assert [path for path, _ in told] == [field]
+
+
+@pytest.mark.requirement("canary R8")
+def test_a_look_refuses_what_admission_would_have_refused() -> None:
+    bad = with_("deploymentSpec.selector", {"matchLabels": {"app": "till"}})
+
+    with pytest.raises(InvalidSpec, match=SELECTOR):
+        wiring.canaries().observe(bad, Around())
