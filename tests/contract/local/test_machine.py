@@ -122,6 +122,8 @@ async def test_a_control_plane_that_died_after_writing_its_wish_fulfils_it_later
             return shown is not None and (shown.order, shown.share) == (99, 100)
 
         await after.until(so)
+        # The wish was not a rollout's, which would have waited for this first.
+        await after.ready(Slot.CANARY, 1)
         assert (await Load(after.url).send(20)).of("v2") == 20
 
 
