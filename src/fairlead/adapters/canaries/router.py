@@ -32,7 +32,10 @@ class Router:
 
     async def route(self, wanted: messages.SetRoute) -> None:
         async with self._desk.turn(wanted.name) as case:
-            if case is None or wanted.order < self._desk.ledger.order(case.uid, ROUTE):
+            ledger = self._desk.ledger
+            if case is None or wanted.order < max(
+                ledger.order(case.uid, part) for part in (ROUTE, STANDING_BY)
+            ):
                 return
             if case.reading.adopts:
                 await self._desk.hold(case)
