@@ -164,6 +164,9 @@ async def test_numbers_are_drawn_and_followed(plane: Plane, window: Window) -> N
         await expect(worse).to_be_visible()
         await page.get_by_text("The latest numbers as a table").click()
         await expect(page.locator("#chart table tr").nth(1)).to_contain_text("20")
+        await plane.site.client.post("/api/v1/rollouts/shop/abort", json={})
+        over = page.get_by_role("img", name="Success rate: v1 100 % in all, v2 95 % in all")
+        await expect(over).to_be_visible()
     assert window.complaints == []
 
 

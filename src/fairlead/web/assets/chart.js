@@ -11,7 +11,7 @@ const SLOTS = ["primary", "canary"];
 // As wide as its place, so that letters keep their size on a phone.
 let width = 640;
 const KINDS = [
-  { title: "Success rate", unit: "%", of: (p) => (p.requests ? 100 * (1 - p.failed / p.requests) : null),
+  { title: "Success rate", unit: "%", of: success, all: success,
     range: (values) => [Math.min(95, Math.floor(Math.min(...values))), 100] },
   { title: "Slowest 1 % (p99)", unit: "ms", of: (p) => p.p99_ms, range: (values) => [0, nice(Math.max(...values))] },
   { title: "Requests", unit: "/s", of: (p) => p.rate, range: (values) => [0, nice(Math.max(...values))] },
@@ -112,8 +112,10 @@ function numberRow(kind, points, frame, drawn) {
   if (!values.length) return null;
   const [low, high] = kind.range(values);
   const y = (value) => 8 + (ROW - 16) * (1 - (value - low) / (high - low || 1));
-  const said = SLOTS.map((slot, n) => [slot, drawn[slot], lastOf(series[n], kind.unit)])
-    .filter(([, , text]) => text);
+  const text = (slot, n) => (drawn.ended && kind.all
+    ? inAll(points.filter((p) => p.slot === slot), kind)
+    : lastOf(series[n], kind.unit));
+  const said = SLOTS.map((slot, n) => [slot, drawn[slot], text(slot, n)]).filter((each) => each[2]);
   const label = `${kind.title}: ` + said.map(([, name, text]) => `${name} ${text}`).join(", ");
   const row = chart(kind.title, label, said);
   grid(row.svg, [low, (low + high) / 2, high].map((v) => [y(v), `${short(v)} ${kind.unit}`]));
@@ -211,6 +213,17 @@ function across(time, frame) {
 function lastOf(pairs, unit) {
   const value = pairs.findLast(([, each]) => each !== null)?.[1];
   return value === undefined ? "" : `${short(value)} ${unit}`;
+}
+
+// Of a run that is over, its last moment says little: all of its requests do.
+function inAll(points, kind) {
+  const sum = (field) => points.reduce((total, p) => total + p[field], 0);
+  const value = kind.all({ requests: sum("requests"), failed: sum("failed") });
+  return value === null ? "" : `${short(value)} ${kind.unit} in all`;
+}
+
+function success(point) {
+  return point.requests ? 100 * (1 - point.failed / point.requests) : null;
 }
 
 function short(value) {
