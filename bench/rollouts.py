@@ -61,7 +61,7 @@ def _rest(
         figures = harness.Rounds({name: _turn(found[name], load)}, 1)
         prefix = "" if name == _OURS else f"{name}_"
         for figure in ("memory_mb", "requests"):
-            result.add(f"{prefix}{figure}_10000", figures.of(name, f"idle_{figure}"))
+            result.add(f"{prefix}{figure}_{count}", figures.of(name, f"idle_{figure}"))
 
 
 def _turn(contestant: canaries.Contestant, load: canary_race.Load) -> harness.Contestant:
