@@ -141,8 +141,10 @@ def engine(
     kept: protocol.Store | None = None,
     *,
     perform: bool = True,
+    gather: timedelta = timedelta(0),
 ) -> service.Engine:
     tuning = service.Tuning(
+        gather=gather,
         lease=timedelta(seconds=chosen.engine.lease_seconds),
         poll=timedelta(seconds=chosen.engine.poll_seconds),
         in_flight=chosen.engine.in_flight,
@@ -183,6 +185,11 @@ def operator(
     return made.Operator(connection, orders, engines(chosen, players, tracing), crews)
 
 
+# Behind every commit of an operator stands a request to an API server, which takes longer than
+# this: nobody feels the wait, and a storm of objects costs a tenth less processor time.
+_COMPANY = timedelta(milliseconds=4)
+
+
 def engines(
     chosen: settings_.Settings, players: Cast, tracing: "Tracing | None" = None
 ) -> Callable[[outbox.Handlers], contextlib.AbstractAsyncContextManager[service.Engine]]:
@@ -196,7 +203,7 @@ def engines(
         cast_ = replace(players, machines=machines, handlers=spanned)
         kept = store(chosen.store, cast_)
         await asyncio.to_thread(kept.migrate)
-        async with engine(chosen, cast_, kept).running() as running:
+        async with engine(chosen, cast_, kept, gather=_COMPANY).running() as running:
             yield running
 
     return working

@@ -59,7 +59,8 @@ class Projector:
         self._wake = asyncio.Event()
 
     def nudge(self) -> None:
-        self._wake.set()
+        if self._projections:
+            self._wake.set()
 
     async def run(self) -> None:
         while True:

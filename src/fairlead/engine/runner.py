@@ -83,8 +83,10 @@ class Runner:
         repertoire: batch.Repertoire,
         wall: clock.Clock,
         hooks: Hooks | None = None,
+        gather: float = 0.0,
     ) -> None:
         self.hooks = hooks or Hooks()
+        self.gather = gather
         self._writers = [_Writer(self, store, repertoire, wall) for _ in range(store.writers)]
         self._loop: asyncio.AbstractEventLoop | None = None
         self._stopped = False
@@ -217,6 +219,8 @@ class _Writer(threading.Thread):
     def _gather(self, items: list[Item], errands: list[_Errand]) -> bool:
         """Everything that has arrived by now; False when it is time to end."""
         entry = self.inbox.get()
+        if self._runner.gather and entry is not None:
+            time.sleep(self._runner.gather)
         while entry is not None:
             (items if isinstance(entry, Item) else errands).append(entry)  # type: ignore[arg-type]  # one list for each kind
             if len(items) >= MAX_BATCH:

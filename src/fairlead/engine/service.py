@@ -43,6 +43,9 @@ class Tuning:
     drain: timedelta = timedelta(0)
     """How long a stop waits for effects that are being performed."""
 
+    gather: timedelta = timedelta(0)
+    """How long the first of a batch waits for company; fewer and larger commits for later ones."""
+
 
 @dataclass(frozen=True, slots=True)
 class Parts:
@@ -75,7 +78,8 @@ class Engine:
         self._parts = parts
         self._perform = perform
         self._repertoire = batch.Repertoire(machines.Machines(parts.machines))
-        self._runner = runner.Runner(parts.store, self._repertoire, parts.wall)
+        gather = parts.tuning.gather.total_seconds()
+        self._runner = runner.Runner(parts.store, self._repertoire, parts.wall, gather=gather)
         self._outbox = outbox.Outbox(
             self._runner,
             self._repertoire,

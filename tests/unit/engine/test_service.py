@@ -201,3 +201,17 @@ async def test_the_system_clock_takes_the_stores_time(store: protocol.Store) -> 
 
     async with engine(store, wall, Cast(perform=False)).running():
         assert abs(wall._offset) < timedelta(minutes=1)
+
+
+async def test_the_first_of_a_batch_waits_for_company_where_told_to(
+    home: Home, wall: HandWoundClock
+) -> None:
+    tuning = service.Tuning(gather=timedelta(milliseconds=200))
+    parts = service.Parts(home.store(), Cast().known, {}, (), wall, tuning)
+
+    async with service.Engine(parts, perform=False).running() as together:
+        first = asyncio.create_task(tell(together, "counter/a", machines.Add(1)))
+        await asyncio.sleep(0.02)
+        await asyncio.gather(first, tell(together, "counter/b", machines.Add(1)))
+
+    assert together.counts.commits == 1

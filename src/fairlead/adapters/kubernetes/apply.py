@@ -86,11 +86,13 @@ class Applier:
 
     async def prune(self, cache: Cache, owner: Object, keep: Iterable[Key]) -> list[Key]:
         """Delete the owner's children that are no longer wanted."""
-        kept = set(keep)
-        gone = []
-        for child in cache.owned_by(objects.uid_of(owner)):
-            key = objects.key_of(child)
-            if key not in kept and not objects.is_deleting(child):
+        gone, uid = [], objects.uid_of(owner)
+        for key in sorted(cache.keys_owned_by(uid).difference(keep)):
+            child = cache.get(key)
+            if child is None or objects.owner_of(child) != uid:
+                # It changed hands while we deleted another.
+                continue
+            if not objects.is_deleting(child):
                 await self.delete(cache, child)
                 gone.append(key)
         return gone

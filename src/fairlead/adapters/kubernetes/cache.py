@@ -91,6 +91,10 @@ class Cache:
         """The children of a controller, in the order of their keys."""
         return [self._decode(self._entries[key]) for key in sorted(self._by_owner.get(uid, ()))]
 
+    def keys_owned_by(self, uid: str) -> frozenset[Key]:
+        """Only their names: nothing is decoded."""
+        return frozenset(self._by_owner.get(uid, ()))
+
     def has_lost_a_child(self, uid: str) -> bool:
         """True where a child of this owner went away, perhaps because the owner itself did."""
         return uid in self._bereaved

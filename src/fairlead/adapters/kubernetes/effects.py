@@ -10,7 +10,7 @@ have goes back to the machine as `Refuse`, so that it tells the user and waits b
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any, Literal, TypeVar
 
@@ -18,11 +18,11 @@ import structlog
 
 from fairlead.adapters.kubernetes import finalizers, objects, status
 from fairlead.adapters.kubernetes.apply import Applier
-from fairlead.adapters.kubernetes.cache import Cache
+from fairlead.adapters.kubernetes.cache import Cache, number
 from fairlead.adapters.kubernetes.client import Client
 from fairlead.adapters.kubernetes.events import Occurrence, Recorder
 from fairlead.adapters.kubernetes.objects import Key, Object
-from fairlead.adapters.kubernetes.turns import Turns, living
+from fairlead.adapters.kubernetes.turns import Quiet, Turns, living
 from fairlead.domain.intents import (
     ApplyChildren,
     Confirm,
@@ -56,6 +56,7 @@ class Held:
     """By apiVersion and kind, as a child itself says what it is."""
 
     applier: Applier
+    quiet: Quiet = field(default_factory=Quiet)
 
 
 class Performer:
@@ -92,9 +93,11 @@ class Performer:
         }
 
     async def _children(self, effect: ApplyChildren, context: Context) -> object | None:
+        quiet = self._held[effect.subject.kind].quiet
         async with self._turns.of(effect.subject.uid):
             try:
-                done = await self._apply(effect)
+                with quiet.writing(_key(effect.subject)):
+                    done = await self._apply(effect)
             except FairleadError as error:
                 if self._living(effect.subject) is None:
                     # It went while we wrote; whatever failed, failed for that.
@@ -109,15 +112,16 @@ class Performer:
         """False where it came too late, at the start or half-way."""
         held = self._held[effect.subject.kind]
         keep: dict[Cache, list[Key]] = {cache: [] for cache in held.children.values()}
+        owner: Object | None = None
         for child in effect.children:
-            owner = self._current(effect)
+            owner = self._current(effect, owner)
             if owner is None:
                 return False
             cache = _cache_of(held, child)
             await held.applier.ensure(cache, child, owner)
             keep[cache].append(objects.key_of(child))
         for cache, kept in keep.items():
-            owner = self._current(effect)
+            owner = self._current(effect, owner)
             if owner is None:
                 return False
             await held.applier.prune(cache, owner, kept)
@@ -170,10 +174,15 @@ class Performer:
             if live is not None and objects.uid_of(live) == effect.subject.uid:
                 await finalizers.release(self._client, cache, live, effect.finalizer)
 
-    def _current(self, effect: ApplyChildren | PublishStatus) -> Object | None:
-        """The object to act upon, or None where this effect comes too late."""
+    def _current(
+        self, effect: ApplyChildren | PublishStatus, known: Object | None = None
+    ) -> Object | None:
+        """The object to act upon, or None where this effect comes too late.
+
+        `known` is what was found a moment ago, and is given back where nothing is newer.
+        """
         self._turns.check()
-        live = self._living(effect.subject)
+        live = self._living(effect.subject, known)
         if live is None:
             return None
         uid = effect.subject.uid
@@ -188,8 +197,11 @@ class Performer:
         _keep_newest(self._found, uid)
         return live
 
-    def _living(self, subject: Subject) -> Object | None:
-        return living(self._cache(subject), _key(subject), subject.uid)
+    def _living(self, subject: Subject, known: Object | None = None) -> Object | None:
+        cache, key = self._cache(subject), _key(subject)
+        if known is not None and cache.version(key) == number(objects.version_of(known)):
+            return known
+        return living(cache, key, subject.uid)
 
     def _cache(self, subject: Subject) -> Cache:
         return self._held[subject.kind].objects

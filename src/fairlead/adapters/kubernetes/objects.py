@@ -15,6 +15,7 @@ Object = dict[str, Any]
 
 # A segment with any of these would address another path than the one meant.
 _UNSAFE = re.compile(r"[/%]|^\.{1,2}$|^$")
+_PLAIN = re.compile(r"[A-Za-z0-9._-]+")
 
 
 class Key(NamedTuple):
@@ -81,7 +82,7 @@ def segment(text: str) -> str:
         raise Rejected(
             f"not a name that Kubernetes takes: {text!r}", hint="use letters, digits, - and ."
         )
-    return urllib.parse.quote(text, safe="")
+    return text if _PLAIN.fullmatch(text) else urllib.parse.quote(text, safe="")
 
 
 def metadata(obj: Object) -> dict[str, Any]:

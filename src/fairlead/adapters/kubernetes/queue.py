@@ -174,8 +174,12 @@ class Queue:
 
     async def _until_woken(self) -> None:
         due = self.backlog.next_due()
+        if due is None:
+            # Nearly always: no task for a wait that only has one reason to end.
+            await self._wake.wait()
+            return
         waits: set[asyncio.Future[Any]] = {asyncio.ensure_future(self._wake.wait())}
-        if due is not None and self.backlog.working < self._pace.workers:
+        if self.backlog.working < self._pace.workers:
             left = max(0.0, due - self._clock.monotonic())
             waits.add(asyncio.ensure_future(self._clock.sleep(left)))
         try:

@@ -17,7 +17,7 @@ from fairlead.adapters.kubernetes.objects import Key, Object, Selection
 from fairlead.adapters.kubernetes.queue import Pace, Queue
 from fairlead.adapters.kubernetes.relations import Relations, Surroundings
 from fairlead.adapters.kubernetes.shards import Shard
-from fairlead.adapters.kubernetes.turns import Lead
+from fairlead.adapters.kubernetes.turns import Lead, Quiet
 from fairlead.adapters.kubernetes.watch import Manner, Watches
 from fairlead.engine import library, messages, service
 from fairlead.errors import FairleadError, NotFound, Rejected
@@ -71,13 +71,14 @@ class Station:
         chosen = Selection(reach.namespace)
         owners = watches.of(rights.resource(kind.api), chosen)
         owners.on_change(self._changed)
+        quiet = Quiet(self._changed)
         children = {}
         for api in kind.children:
             resource = rights.resource(api)
             cache = watches.of(resource, chosen)
-            cache.on_child_change(kind.api.kind, self._changed)
+            cache.on_child_change(kind.api.kind, quiet.heard)
             children[resource.api_version, resource.kind] = cache
-        self.held = effects.Held(owners, children, Applier(client, owners))
+        self.held = effects.Held(owners, children, Applier(client, owners), quiet)
         self.relations = Relations(self._changed)
         for related in kind.related:
             manner = Manner(related.kept, related.optional)

@@ -2,7 +2,8 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -64,6 +65,39 @@ class Turns:
             turn.users -= 1
             if not turn.users:
                 self._turns.pop(uid, None)
+
+
+class Quiet:
+    """Keeps still about an owner's children while we write them, and tells once at the end.
+
+    Each of three writes is heard of by the cache; without this, each would be a look at a level
+    that is half done. Changes of the owner itself go another way and are told at once.
+    """
+
+    def __init__(self, tell: Callable[[Key], None] = lambda _: None) -> None:
+        self._tell = tell
+        self._writing: Counter[Key] = Counter()
+        self._heard: set[Key] = set()
+
+    def heard(self, key: Key) -> None:
+        """A child of this owner has changed."""
+        if self._writing[key]:
+            self._heard.add(key)
+        else:
+            self._tell(key)
+
+    @contextlib.contextmanager
+    def writing(self, key: Key) -> Iterator[None]:
+        self._writing[key] += 1
+        try:
+            yield
+        finally:
+            self._writing[key] -= 1
+            if not self._writing[key]:
+                del self._writing[key]
+                if key in self._heard:
+                    self._heard.discard(key)
+                    self._tell(key)
 
 
 def living(cache: Cache, key: Key, uid: str) -> Object | None:

@@ -46,6 +46,18 @@ class Manner:
 WHOLE = Manner()
 
 
+class _Meta(msgspec.Struct, rename="camel"):
+    resource_version: str = ""
+    namespace: str = ""
+    name: str = ""
+
+
+class _Head(msgspec.Struct):
+    """The part of an object that tells whether the rest is news."""
+
+    metadata: _Meta = msgspec.field(default_factory=_Meta)
+
+
 class Watches:
     """The caches of one process, each kept by one watch."""
 
@@ -188,14 +200,19 @@ class Watcher:
         return seen
 
     def _take(self, event: WatchEvent) -> None:
-        obj = msgspec.json.decode(event.object, type=Object)
-        self._version = objects.version_of(obj)
+        meta = msgspec.json.decode(event.object, type=_Head).metadata
+        self._version = meta.resource_version
         version = number(self._version)
+        key = Key(meta.namespace, meta.name)
         match event.type:
             case "ADDED" | "MODIFIED":
-                self.cache.put(named(self.cache.resource, obj))
+                # Most of what we hear is what we wrote ourselves, and is held already: then the
+                # rest of the object need not be read.
+                if key not in self.cache or self.cache.version(key) < version:
+                    obj = msgspec.json.decode(event.object, type=Object)
+                    self.cache.put(named(self.cache.resource, obj))
             case "DELETED":
-                self.cache.remove(objects.key_of(obj), version)
+                self.cache.remove(key, version)
             case _:
                 pass
         self.cache.progressed(version)

@@ -171,3 +171,17 @@ def test_fields_of_others_never_matter(spec: dict[str, Any], name: str) -> None:
 
     assert compare.differences(wish, live) == []
     assert compare.projection(live, wish) == wish
+
+
+@pytest.mark.parametrize(
+    ("wanted", "live"),
+    [
+        ({"a": 1}, {"a": True}),
+        ({"a": {"b": 1}}, {"a": [1]}),
+        ({"a": [1, 2]}, {"a": [1]}),
+        ({"a": [1]}, {"a": {"b": 1}}),
+        ({"a": "1"}, {}),
+    ],
+)
+def test_the_short_way_sees_every_difference(wanted: Object, live: Object) -> None:
+    assert compare.differences(wanted, live) == ["a"]
