@@ -186,7 +186,7 @@ def operator(
 
 
 # Behind every commit of an operator stands a request to an API server, which takes longer than
-# this: nobody feels the wait, and a storm of objects costs a tenth less processor time.
+# this. A storm of objects then makes fewer commits, and costs less processor time.
 _COMPANY = timedelta(milliseconds=4)
 
 
