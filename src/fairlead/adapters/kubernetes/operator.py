@@ -43,6 +43,8 @@ log = structlog.get_logger(__name__)
 
 _SYNC_SECONDS = 120.0
 _FLUSH_SECONDS = 2.0
+# Children change in bursts; a look at each change would be most of the work.
+_REST_SECONDS = 0.1
 # Events that may wait: a shared config starts thousands of rollouts in one breath.
 _EVENTS = 20_000
 # Renewals go past the limits of the other client, and are never repeated by the transport.
@@ -62,7 +64,7 @@ class Orders:
     candidacy: Candidacy | None = None
     """None: act without an election; whoever starts it sees to it that there is one only."""
 
-    pace: Pace = dataclasses.field(default_factory=Pace)
+    pace: Pace = dataclasses.field(default_factory=lambda: Pace(rest=_REST_SECONDS))
     tempo: Tempo = dataclasses.field(default_factory=Tempo)
     identity: str = ""
     desk: Desk | None = None

@@ -35,6 +35,8 @@ class Pace:
     longest_delay: float = 300.0
     work_seconds: float = 120.0
     """Seconds after which one look is given up."""
+    rest: float = 0.0
+    """Seconds that a key rests after a look: changes that come together are one look."""
 
 
 class Backlog:
@@ -49,10 +51,12 @@ class Backlog:
         self._later: list[tuple[float, Key]] = []
         self._due: dict[Key, float] = {}
         self._failures: dict[Key, int] = {}
+        self._rested: OrderedDict[Key, float] = OrderedDict()
+        self._resting: set[Key] = set()
 
     def __len__(self) -> int:
-        """Keys that could be taken now; a worked-on key that changed counts too."""
-        return len(self._waiting) + len(self._changed)
+        """Keys that changed and were not taken yet, those being worked on or resting too."""
+        return len(self._waiting) + len(self._changed) + len(self._resting)
 
     @property
     def working(self) -> int:
@@ -61,12 +65,16 @@ class Backlog:
     def failures(self, key: Key) -> int:
         return self._failures.get(key, 0)
 
-    def add(self, key: Key) -> None:
-        """Ask for a look at the key as soon as its turn comes."""
+    def add(self, key: Key, now: float = 0.0) -> None:
+        """Ask for a look at the key as soon as it has rested and its turn comes."""
         if key in self._working:
             # Its worker may have read the object before this change: look again after it.
             self._changed.add(key)
+        elif self._rested.get(key, now) > now:
+            self._resting.add(key)
+            self.add_at(key, self._rested[key])
         elif key not in self._waiting:
+            self._resting.discard(key)
             self._waiting.add(key)
             self._lanes.setdefault(key.namespace, deque()).append(key)
 
@@ -90,11 +98,21 @@ class Backlog:
         self._working.add(key)
         return key
 
-    def done(self, key: Key) -> None:
+    def done(self, key: Key, now: float = 0.0) -> None:
         self._working.discard(key)
+        self._rest(key, now)
         if key in self._changed:
             self._changed.discard(key)
-            self.add(key)
+            self.add(key, now)
+
+    def _rest(self, key: Key, now: float) -> None:
+        if not self._pace.rest:
+            return
+        self._rested[key] = now + self._pace.rest
+        self._rested.move_to_end(key)
+        # In the order of their times: those at the front have rested enough.
+        while next(iter(self._rested.values())) <= now:
+            self._rested.popitem(last=False)
 
     def failed(self, key: Key, now: float, chance: float, at_least: float = 0.0) -> float:
         """Count a failure and look again later; answers how much later."""
@@ -119,7 +137,7 @@ class Backlog:
         while (due := self.next_due()) is not None and due <= now:
             _, key = heapq.heappop(self._later)
             del self._due[key]
-            self.add(key)
+            self.add(key, now)
 
 
 class Queue:
@@ -142,7 +160,7 @@ class Queue:
 
     def add(self, key: Key) -> None:
         self._idle.clear()
-        self.backlog.add(key)
+        self.backlog.add(key, self._clock.monotonic())
         self._wake.set()
 
     def add_after(self, key: Key, seconds: float) -> None:
@@ -205,7 +223,7 @@ class Queue:
             if again is not None:
                 self.add_after(key, again)
         finally:
-            self.backlog.done(key)
+            self.backlog.done(key, self._clock.monotonic())
             if not len(self.backlog) and not self.backlog.working:
                 self._idle.set()
             self._wake.set()

@@ -121,6 +121,51 @@ def test_failures_back_off_to_a_bound_and_are_forgotten() -> None:
     assert backlog.failed(A, 0, chance=1.0) == 1
 
 
+def test_changes_soon_after_a_look_are_one_look_after_the_rest() -> None:
+    backlog = Backlog(Pace(rest=0.1))
+    backlog.add(A, 10.0)
+    assert backlog.take(10.0) == A
+    backlog.add(A, 10.0)
+    backlog.done(A, 10.01)
+
+    backlog.add(A, 10.02)
+    backlog.add(A, 10.05)
+
+    assert backlog.take(10.1) is None
+    assert len(backlog) == 1
+    assert backlog.take(10.12) == A
+    backlog.done(A, 10.12)
+    assert backlog.take(11.0) is None
+    assert len(backlog) == 0
+
+
+def test_a_rest_holds_up_no_other_key_and_none_that_waited_long() -> None:
+    backlog = Backlog(Pace(rest=0.1))
+    for key in (A, B):
+        backlog.add(key, 10.0)
+        assert backlog.take(10.0) == key
+        backlog.done(key, 10.0)
+        if key == A:
+            backlog.add(A, 10.0)
+
+    backlog.add(B, 12.0)
+
+    assert {backlog.take(12.0), backlog.take(12.0)} == {A, B}
+
+
+def test_a_failed_key_that_changes_is_looked_at_after_its_rest() -> None:
+    backlog = Backlog(Pace(first_delay=8, rest=0.1))
+    backlog.add(A, 10.0)
+    backlog.take(10.0)
+    backlog.failed(A, 10.0, chance=1.0)
+    backlog.done(A, 10.0)
+
+    backlog.add(A, 10.0)
+
+    assert backlog.next_due() == pytest.approx(10.1)
+    assert backlog.take(10.2) == A
+
+
 def test_jitter_spreads_failures_over_half_the_wait() -> None:
     backlog = Backlog(Pace(first_delay=8))
 
