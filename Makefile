@@ -16,7 +16,7 @@ test: setup-test ## All tests, on SQLite and a real PostgreSQL
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
 test-again: setup-test ## Only what failed last time, one after the other
-	$(BIN)/python -m pytest --last-failed --last-failed-no-failures=none
+	$(BIN)/python -m tools.again
 
 cluster: setup-test ## Build a real Kubernetes for tests, once (needs Go)
 	$(BIN)/python -m tools.cluster build
