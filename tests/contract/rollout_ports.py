@@ -43,7 +43,8 @@ class Site:
         return order
 
     async def pods(self, slot: Slot) -> Pods | None:
-        return (await self.platform.pods(self.name))[slot is Slot.CANARY]
+        found: Pods | None = getattr(await self.platform.pods(self.name), slot.value)
+        return found
 
     async def shown(self) -> Shown | None:
         return await self.router.shown(self.name)

@@ -10,13 +10,16 @@ import pytest
 
 from fairlead.adapters.processes import clean_up
 from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.traffic.routes import AT_HOME, STANDBY, only_split
+from fairlead.domain.traffic.routes import AT_HOME, STANDBY, Route, only_split
+from fairlead.domain.traffic.weights import giving
 from tests.contract.local import berth
 from tests.contract.rollout_ports import Site
 from tests.fakes.rollouts import Ground
 from tests.unit.domain.rollouts.world import version
 
 pytestmark = pytest.mark.xdist_group("envoy")
+
+COMPARED = Route(joined=True, compared=True)
 
 
 @pytest.fixture(params=["fake", "local"])
@@ -32,8 +35,7 @@ async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
 
 
 async def test_nothing_is_seen_where_nothing_was_asked(site: Site) -> None:
-    assert await site.pods(Slot.PRIMARY) is None
-    assert await site.pods(Slot.CANARY) is None
+    assert [await site.pods(slot) for slot in Slot] == [None, None, None]
     assert await site.shown() is None
 
 
@@ -96,6 +98,38 @@ async def test_a_canary_that_is_gone_stays_gone_whatever_comes_late(site: Site) 
     await site.ensure(Slot.CANARY, site.versions[1], 1, made)
 
     assert await gone()
+
+
+async def test_a_baseline_stands_beside_the_canary_and_leaves_with_it(site: Site) -> None:
+    old, new = site.versions
+    await site.ensure(Slot.PRIMARY, old, 1)
+    await site.ensure(Slot.CANARY, new, 1)
+    made = await site.ensure(Slot.BASELINE, old, 1)
+    await site.route(AT_HOME)
+    await site.route(COMPARED)
+
+    async def known() -> bool:
+        pods = await site.pods(Slot.BASELINE)
+        return pods is not None and (pods.revision, pods.known) == (old.revision, 1)
+
+    await site.until(known)
+    order = await site.route(Route(giving(20, 20), joined=True, compared=True))
+
+    async def shown() -> bool:
+        seen = await site.shown()
+        return seen is not None and (seen.order, seen.share, seen.drift) == (order, 20, "")
+
+    await site.until(shown)
+    for route in (COMPARED, AT_HOME):
+        await site.route(route)
+    await site.remove()
+    await site.ensure(Slot.BASELINE, old, 1, made)
+
+    async def gone() -> bool:
+        pods = [await site.pods(slot) for slot in Slot]
+        return pods[0] is not None and pods[1:] == [None, None]
+
+    await site.until(gone)
 
 
 async def test_a_route_shows_its_order_and_its_share(site: Site) -> None:

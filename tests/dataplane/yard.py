@@ -23,6 +23,7 @@ from fairlead.adapters.canaries.provider import (
 from fairlead.domain.analysis import conditions
 from fairlead.domain.rollouts import messages
 from fairlead.domain.rollouts.messages import Slot
+from fairlead.domain.rollouts.ports import Slots
 from fairlead.domain.rollouts.sight import Pods, Shown
 from fairlead.domain.rollouts.spec import Check
 from tests.cluster import client
@@ -79,18 +80,19 @@ class Yard:
         await self._admin.apply(self._where(wanted.slot), body)
 
     async def remove_canary(self, wanted: messages.RemoveCanary) -> None:
-        self._orders[Slot.CANARY] = max(wanted.order, self._orders.get(Slot.CANARY, 0))
-        self._note("remove", NAMES[Slot.CANARY])
-        try:
-            await self._admin.delete(self._where(Slot.CANARY))
-        except client.ApiError as refused:
-            if refused.status != _NOT_FOUND:
-                raise
+        for slot in (Slot.CANARY, Slot.BASELINE):
+            self._orders[slot] = max(wanted.order, self._orders.get(slot, 0))
+            self._note("remove", NAMES[slot])
+            try:
+                await self._admin.delete(self._where(slot))
+            except client.ApiError as refused:
+                if refused.status != _NOT_FOUND:
+                    raise
 
     async def let_go(self, gone: messages.LetGo) -> None: ...
 
-    async def pods(self, name: str) -> tuple[Pods | None, Pods | None]:
-        return await self._pods(Slot.PRIMARY), await self._pods(Slot.CANARY)
+    async def pods(self, name: str) -> Slots:
+        return Slots(*[await self._pods(slot) for slot in Slot])
 
     async def route(self, wanted: messages.SetRoute) -> None:
         self._note("route", f"{wanted.order}: {wanted.route.share} joined={wanted.route.joined}")

@@ -8,6 +8,7 @@ from typing import Any
 from fairlead.domain.analysis import conditions
 from fairlead.domain.rollouts import messages
 from fairlead.domain.rollouts.messages import Slot
+from fairlead.domain.rollouts.ports import Slots
 from fairlead.domain.rollouts.sight import Pods, Shown
 from fairlead.domain.rollouts.spec import Check
 
@@ -33,22 +34,25 @@ class Ground:
             self.slots[wanted.slot] = wanted
 
     async def remove_canary(self, wanted: messages.RemoveCanary) -> None:
-        if self.newest(Slot.CANARY, wanted.order):
-            assert self.set is None or self.set.route.share == 0
-            self.slots[Slot.CANARY] = None
+        for slot in (Slot.CANARY, Slot.BASELINE):
+            if self.newest(slot, wanted.order):
+                assert self.set is None or self.set.route.share == 0
+                self.slots[slot] = None
 
     async def let_go(self, gone: messages.LetGo) -> None:
         self.slots = dict.fromkeys(Slot)
 
-    async def pods(self, name: str) -> tuple[Pods | None, Pods | None]:
-        return self._pods(Slot.PRIMARY), self._pods(Slot.CANARY)
+    async def pods(self, name: str) -> Slots:
+        return Slots(*map(self._pods, Slot))
 
     def _pods(self, slot: Slot) -> Pods | None:
         held = self.slots[slot]
         if held is None:
             return None
         count = held.at_least if held.replicas is None else held.replicas
-        routed = self.set is not None and (slot is Slot.PRIMARY or self.set.route.joined)
+        route = self.set.route if self.set else None
+        held_by = {Slot.CANARY: "joined", Slot.BASELINE: "compared"}
+        routed = route is not None and (slot is Slot.PRIMARY or getattr(route, held_by[slot]))
         known = count if routed else 0
         return Pods(held.version.revision, count, count, known, self.orders[slot])
 
@@ -56,6 +60,7 @@ class Ground:
         if not self.newest("route", wanted.order):
             return
         assert self.slots[Slot.CANARY] or not wanted.route.reaches_canary
+        assert self.slots[Slot.BASELINE] or not wanted.route.split.baseline
         self.set = wanted
         self.shares.append(wanted.route.share)
 

@@ -13,10 +13,13 @@ import json
 import os
 import random
 import signal
+import time
 from http import HTTPStatus
 
 _GOODS = ({"name": "rope", "price": 12}, {"name": "anchor", "price": 240})
 _LONGEST_BODY = 1 << 20
+_COLD = 4
+"""So many times slower is a shop whose caches are empty."""
 
 
 class Shop:
@@ -26,6 +29,7 @@ class Shop:
         self._version: str = arguments.version
         self._errors: float = arguments.errors
         self._delay: float = arguments.delay_ms / 1000
+        self._warm_at = time.monotonic() + arguments.cold_seconds
         self._chance = random.Random(arguments.seed)  # noqa: S311 - draws faults, not secrets
         self._connections: set[asyncio.StreamWriter] = set()
         self._busy: set[asyncio.StreamWriter] = set()
@@ -82,7 +86,8 @@ class Shop:
         if path.startswith("/healthz"):
             return self._response(HTTPStatus.OK, {"well": True})
         if self._delay:
-            await asyncio.sleep(self._delay)
+            cold = time.monotonic() < self._warm_at
+            await asyncio.sleep(self._delay * _COLD if cold else self._delay)
         if self._chance.random() < self._errors:
             return self._response(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": "out of rope"})
         return self._response(HTTPStatus.OK, {"version": self._version, "goods": _GOODS})
@@ -103,6 +108,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--version", default="v1")
     parser.add_argument("--errors", type=float, default=0.0, help="share of answers, 0 to 1")
     parser.add_argument("--delay-ms", type=float, default=0.0)
+    parser.add_argument("--cold-seconds", type=float, default=0.0, help="slower, so long at first")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "0")))
     return parser.parse_args()

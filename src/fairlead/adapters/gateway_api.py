@@ -7,7 +7,7 @@ What the wish may say:
     delay       seconds until the proxies are held to know a change that their controller took in
 
 Beside it stands a second route of ours, NAME-fairlead, with the same parents and hosts. It has a
-rule for each of the two Services at a path that nobody asks for, for some gateways forget a backend
+rule for each of our Services at a path that nobody asks for, for some gateways forget a backend
 at weight 0 and lose requests while they do. And it has the rules for headers and cookies: more
 conditions win over fewer, whichever route they stand in, so the route that people know keeps its
 rules.
@@ -17,7 +17,7 @@ generation, and the delay has passed; Envoy Gateway was seen to need 21 to 55 ms
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from fairlead import errors
@@ -32,8 +32,10 @@ from fairlead.adapters.canaries.provider import (
     Site,
     Wanted,
     Write,
+    beside,
 )
 from fairlead.adapters.kubernetes import compare
+from fairlead.domain.rollouts.messages import Slot
 from fairlead.domain.rollouts.sight import Shown
 from fairlead.domain.traffic.routes import How, Route
 from fairlead.intents.kubernetes import Api
@@ -71,7 +73,7 @@ class GatewayApi:
         side = _side(site, held, mark)
         _check_able(side, wanted.route)
         made = held.writes(wanted)
-        # First, so that both backends are held before the weights of any can change.
+        # First, so that all backends are held before the weights of any can change.
         return (Apply(side), *made) if _side_differs(site, side, found) else made
 
     def shown(self, site: Site, found: Found, now: dt.datetime) -> tuple[Shown | None, float]:
@@ -178,18 +180,18 @@ def _kept(backend: Object, mark: marks.Mark) -> Object:
 
 
 def _sides(site: Site) -> shares.Sides:
-    def leads_to(service: str) -> Callable[[Object], bool]:
-        return lambda item: (
-            item.get("name") == service
+    def leads(item: Object, slot: Slot) -> bool:
+        return (
+            item.get("name") == site.at(slot).service
             and not item.get("group")
             and item.get("kind", "Service") == "Service"
             and item.get("namespace", site.namespace) == site.namespace
         )
 
-    def canary(primary: Object) -> Object:
-        return {**primary, "name": site.canary.service}
+    def made(primary: Object, slot: Slot) -> Object:
+        return {**primary, "name": site.at(slot).service}
 
-    return shares.Sides(leads_to(site.primary.service), leads_to(site.canary.service), canary, 1)
+    return shares.Sides(leads, made, unsaid=1)
 
 
 def _carrier(site: Site, found: Found) -> carrier.Carrier:
@@ -265,7 +267,7 @@ def _side_ref(site: Site) -> Ref:
 
 
 def _side(site: Site, held: carrier.Carrier, mark: marks.Mark) -> Object:
-    """Our second route, which holds both backends and picks requests by what they carry."""
+    """Our second route, which holds all backends and picks requests by what they carry."""
     main = held.own if held.own is not None else _Shape(site).at_home(held.spec, held.mark)
     spec = {key: main[key] for key in ("parentRefs", "hostnames") if main.get(key)}
     spec["rules"] = [*_keeps(site, main, mark.route), *_picks(site, main, mark)]
@@ -276,12 +278,11 @@ def _keeps(site: Site, main: Object, route: Route) -> Iterator[Object]:
     sides = _sides(site)
     primaries = (sides.primaries(rule["backendRefs"])[0] for _, rule in _Shape(site).shared(main))
     ports = sorted({one.get("port", site.primary.port) for one in primaries})
-    both = {"primary": site.primary, "canary": site.canary}
-    for slot, side in both.items() if route.joined else [("primary", site.primary)]:
+    for slot in (Slot.PRIMARY, *beside(route)):
         for port in ports:
-            path = f"/.well-known/fairlead/{site.namespace}/{site.name}/{slot}/{port}"
+            path = f"/.well-known/fairlead/{site.namespace}/{site.name}/{slot.value}/{port}"
             match = {"path": {"type": "Exact", "value": path}}
-            yield {"matches": [match], "backendRefs": [_backend(side, port)]}
+            yield {"matches": [match], "backendRefs": [_backend(site.at(slot), port)]}
 
 
 def _picks(site: Site, main: Object, mark: marks.Mark) -> Iterator[Object]:
@@ -289,7 +290,8 @@ def _picks(site: Site, main: Object, mark: marks.Mark) -> Iterator[Object]:
     sides, route = _sides(site), mark.route
     for _, rule in _Shape(site).shared(main):
         primary = sides.primaries(rule["backendRefs"])[0]
-        canary = {key: v for key, v in sides.canary(primary).items() if key != "weight"}
+        whole = sides.made(primary, Slot.CANARY)
+        canary = {key: value for key, value in whole.items() if key != "weight"}
         base = {key: value for key, value in rule.items() if key != "name"}
         matches = rule.get("matches") or [_EVERYTHING]
         if route.affinity is not None:

@@ -14,13 +14,24 @@ istiod writes a status, it must have taken the change in as well. istiod collect
 """
 
 import datetime as dt
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from fairlead import errors
 from fairlead.adapters.canaries import carrier, marks, matching, shares
 from fairlead.adapters.canaries.matching import Condition
-from fairlead.adapters.canaries.provider import Apply, Found, Object, Ref, Site, Wanted, Write
+from fairlead.adapters.canaries.provider import (
+    Apply,
+    Backend,
+    Found,
+    Object,
+    Ref,
+    Site,
+    Wanted,
+    Write,
+    beside,
+)
+from fairlead.domain.rollouts.messages import Slot
 from fairlead.domain.rollouts.sight import Shown
 from fairlead.domain.traffic.routes import Route
 from fairlead.intents.kubernetes import Api
@@ -46,7 +57,8 @@ class Istio:
 
     def refs(self, site: Site) -> tuple[Ref, ...]:
         source = site.wish.get("destinationRule")
-        rules = (_rule_source(site), _rule_ref(site)) if source else ()
+        beside = map(_rule_ref, (site.canary, site.baseline))
+        rules = (_rule_source(site), *beside) if source else ()
         return (_service_ref(site), *rules)
 
     def problems(self, site: Site, found: Found) -> tuple[tuple[str, str], ...]:
@@ -59,8 +71,8 @@ class Istio:
         _check_able(site, held.spec if held.own is None else held.own, wanted.route)
         made = held.writes(wanted)
         # Its policy first: a canary without it may refuse what the primary accepts.
-        rule = _rule(site, found) if wanted.route.joined else None
-        return (Apply(rule), *made) if rule is not None and _differs(rule, found, site) else made
+        rules = tuple(Apply(rule) for rule in _rules(site, found, wanted.route))
+        return (*rules, *made)
 
     def shown(self, site: Site, found: Found, now: dt.datetime) -> tuple[Shown | None, float]:
         held = _carrier(site, found)
@@ -156,7 +168,7 @@ class _Shape:
 
     def _routed_http(self, rule: Object, mark: marks.Mark, before: int) -> list[Object]:
         sides, route = _sides(self.site), mark.route
-        canary = sides.canary(sides.primaries(rule["route"])[0])
+        canary = sides.made(sides.primaries(rule["route"])[0], Slot.CANARY)
         made = self._weighted(rule, route)
         made["route"] = [_kept(one, mark) if sides.is_canary(one) else one for one in made["route"]]
         if route.mirror and "mirror" not in rule:
@@ -209,16 +221,21 @@ def _kept(destination: Object, mark: marks.Mark) -> Object:
 
 
 def _sides(site: Site) -> shares.Sides:
-    def leads_to(service: str) -> Callable[[Object], bool]:
-        return lambda item: _is_host((item.get("destination") or {}).get("host"), site, service)
+    def leads(item: Object, slot: Slot) -> bool:
+        host = (item.get("destination") or {}).get("host")
+        return _is_host(host, site, site.at(slot).service)
 
-    def canary(primary: Object) -> Object:
-        # A subset is one of the primary's own; the canary's Service has none.
-        given = {k: v for k, v in primary["destination"].items() if k != "subset"}
-        rest = str(given["host"]).partition(".")[1:]
-        return {**primary, "destination": {**given, "host": "".join((site.canary.service, *rest))}}
+    def made(primary: Object, slot: Slot) -> Object:
+        return {**primary, "destination": _destination(primary["destination"], site.at(slot))}
 
-    return shares.Sides(leads_to(site.primary.service), leads_to(site.canary.service), canary, 0)
+    return shares.Sides(leads, made, unsaid=0)
+
+
+def _destination(primary: Object, side: Backend) -> Object:
+    """The primary's with another Service; a subset is one of the primary's own."""
+    given = {key: value for key, value in primary.items() if key != "subset"}
+    rest = str(given["host"]).partition(".")[1:]
+    return {**given, "host": "".join((side.service, *rest))}
 
 
 def _is_host(host: object, site: Site, service: str) -> bool:
@@ -268,39 +285,38 @@ def _lags(live: Object | None) -> bool:
     return seen is not None and int(seen) < int(generation)
 
 
-# --- the canary's DestinationRule -----------------------------------------------------------
+# --- the DestinationRules of those beside the primary ----------------------------------------
 
 
 def _rule_source(site: Site) -> Ref:
     return Ref(DESTINATION_RULES, str(site.wish["destinationRule"]))
 
 
-def _rule_ref(site: Site) -> Ref:
-    return Ref(DESTINATION_RULES, site.canary.service)
+def _rule_ref(side: Backend) -> Ref:
+    return Ref(DESTINATION_RULES, side.service)
 
 
-def _rule(site: Site, found: Found) -> Object | None:
-    """The primary's policy for the canary's host; subsets are labels of the primary's pods."""
+def _rules(site: Site, found: Found, route: Route) -> Iterator[Object]:
+    """The primary's policy for each host beside it, where it is not there as it should be."""
     if not site.wish.get("destinationRule"):
-        return None
+        return
     source = found.get(_rule_source(site))
     if source is None:
-        return None
+        return
+    # Subsets are labels of the primary's pods.
     policy = {key: value for key, value in source["spec"].items() if key != "subsets"}
-    spec = {**policy, "host": _sides(site).canary({"destination": policy})["destination"]["host"]}
-    return carrier.owned(_rule_ref(site), site.namespace, spec)
+    for side in map(site.at, beside(route)):
+        spec = {**policy, "host": _destination(policy, side)["host"]}
+        ref = _rule_ref(side)
+        live = found.get(ref)
+        if live is None or carrier.told(ref, live["spec"], spec):
+            yield carrier.owned(ref, site.namespace, spec)
 
 
 def _rule_drift(site: Site, found: Found, mark: marks.Mark) -> str:
-    rule = _rule(site, found) if mark.route.joined else None
-    if rule is None or not _differs(rule, found, site):
-        return ""
-    return f"DestinationRule {site.canary.service} is not as the primary's"
-
-
-def _differs(rule: Object, found: Found, site: Site) -> bool:
-    live = found.get(_rule_ref(site))
-    return live is None or bool(carrier.told(_rule_ref(site), live["spec"], rule["spec"]))
+    for rule in _rules(site, found, mark.route):
+        return f"DestinationRule {rule['metadata']['name']} is not as the primary's"
+    return ""
 
 
 # --- what stands in the way -----------------------------------------------------------------

@@ -106,8 +106,11 @@ def _weights(one: rows.Summary) -> str:
     if not one.canary:
         return f"{one.primary} {one.primary_weight} %"
     canary = round(_BAR * one.canary_weight / 100)
-    bar = "=" * (_BAR - canary) + "#" * canary
-    return f"{one.primary} {one.primary_weight} % [{bar}] {one.canary_weight} % {one.canary}"
+    baseline = round(_BAR * one.baseline_weight / 100)
+    bar = "=" * (_BAR - canary - baseline) + "-" * baseline + "#" * canary
+    beside = f" + {one.baseline_weight} % baseline" if one.baseline_weight else ""
+    primary = f"{one.primary} {one.primary_weight} %{beside}"
+    return f"{primary} [{bar}] {one.canary_weight} % {one.canary}"
 
 
 def _step(step: detail.PlannedStep) -> tuple[str, ...]:

@@ -83,6 +83,7 @@ class StrategyWords(Words, frozen=True):
     approve: bool = False
     bake: str = "0s"
     promotion: list[Share] = []
+    baseline: bool = False
 
 
 class CheckWords(Words, frozen=True):
@@ -210,6 +211,7 @@ def _strategy(words: StrategyWords, at: str) -> strategies.Strategy:
             approve=words.approve,
             bake=duration(words.bake, f"{at}.bake"),
             promotion=tuple(map(Percent, back)),
+            baseline=words.baseline,
         )
 
 

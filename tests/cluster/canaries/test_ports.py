@@ -37,7 +37,7 @@ class Leader:
 
 @pytest.fixture
 async def site(scene: Scene) -> AsyncIterator[Site]:
-    obj = await scene.create(canary())
+    obj = await scene.create(canary(strategy={"steps": [20], "baseline": True}))
     canaries, clock = wiring.canaries(), Clock()
     async with contextlib.AsyncExitStack() as stack:
         client = await stack.enter_async_context(Client(scene.connection))
@@ -70,6 +70,7 @@ test_a_slot_changes = contract.test_a_slot_can_grow_shrink_and_change_its_versio
 test_a_late_errand = contract.test_a_late_errand_of_a_lower_order_changes_nothing
 test_twice_is_once = contract.test_an_errand_performed_twice_is_as_good_as_once
 test_gone_stays_gone = contract.test_a_canary_that_is_gone_stays_gone_whatever_comes_late
+test_a_baseline_leaves = contract.test_a_baseline_stands_beside_the_canary_and_leaves_with_it
 test_a_route_is_shown = contract.test_a_route_shows_its_order_and_its_share
 test_a_late_route = contract.test_a_late_route_of_a_lower_order_changes_nothing
 test_a_canary_is_known = contract.test_the_mesh_gets_to_know_a_canary_that_has_joined

@@ -49,6 +49,36 @@ async def test_a_new_version_has_pods_of_its_own_and_is_promoted(scene: Scene) -
     assert wanted <= await scene.reasons("shop")
 
 
+@pytest.mark.parametrize("store", ["store", "another"], ids=["kept", "lost"])
+async def test_a_baseline_comes_and_goes_with_the_canary(scene: Scene, store: str) -> None:
+    steps = {"paces": [{"weight": 20, "approve": True}], "baseline": True}
+    await scene.create(canary(strategy=steps))
+    async with scene.operating():
+        await scene.until("shop", phase="Stable")
+        await scene.set_image("shop", "shop:2")
+        await scene.until("shop", phase="AwaitingApproval", baselineWeight=20, primaryWeight=60)
+    made = await scene.admin.get(scene.deployment("shop-baseline-deployment"))
+    service = await scene.admin.get(scene.space.path("services", "shop-baseline-service"))
+    route = (await scene.admin.get(scene.route("shop")))["spec"]["http"][0]["route"]
+
+    assert made["spec"]["template"]["spec"]["containers"][0]["image"] == "shop:1"
+    assert made["spec"]["selector"]["matchLabels"] == service["spec"]["selector"]
+    assert service["spec"]["selector"] == {"app": "shop-baseline"}
+    assert {one["destination"]["host"]: one["weight"] for one in route} == {
+        "shop-service": 60,
+        "shop-canary-service": 20,
+        "shop-baseline-service": 20,
+    }
+    async with scene.operating(store) as ship:
+        await ship.settled()
+        await scene.ask("shop", abort="1")
+        await scene.until("shop", phase="TakenBack", baselineWeight=0)
+        await scene.admin.wait_until_gone(scene.deployment("shop-baseline-deployment"))
+        await scene.admin.wait_until_gone(scene.deployment("shop-canary-deployment"))
+        await ship.settled()
+    assert await scene.weights("shop") == [100, 0]
+
+
 @pytest.mark.requirement("canary R27")
 async def test_a_canary_reaches_its_first_pause_in_six_requests(scene: Scene) -> None:
     """A Deployment, a weight, two Events, and a status at the start and at the pause."""

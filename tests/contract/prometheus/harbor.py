@@ -22,8 +22,8 @@ from fairlead.domain.rollouts.group import GROUP
 from fairlead.domain.rollouts.limiter import LIMITER
 from fairlead.domain.rollouts.machine import ROLLOUT
 from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.ports import Names
-from fairlead.domain.rollouts.sight import Pods, Shown
+from fairlead.domain.rollouts.ports import Names, Slots
+from fairlead.domain.rollouts.sight import Shown
 from fairlead.domain.rollouts.spec import Spec
 from fairlead.engine import library, service
 from fairlead.engine.messages import command_id
@@ -51,7 +51,7 @@ class Grounds:
     async def let_go(self, gone: messages.LetGo) -> None:
         await self.of[gone.name].let_go(gone)
 
-    async def pods(self, name: str) -> tuple[Pods | None, Pods | None]:
+    async def pods(self, name: str) -> Slots:
         return await self.of[name].pods(name)
 
     async def route(self, wanted: messages.SetRoute) -> None:

@@ -1,6 +1,7 @@
 """The port `Metrics` over a real Prometheus: what each check comes to, and what it says."""
 
 import contextlib
+import dataclasses
 import datetime as dt
 import os
 import signal
@@ -114,6 +115,25 @@ async def test_both_sides_are_sampled_at_the_same_moments(metrics: ports.Metrics
     late = sides.control["late"]
     assert late[-2:] == [1.0, 1.0]
     assert late[:2] == [None, None]
+
+
+@pytest.mark.parametrize(
+    ("control", "is_baseline"), [(messages.Slot.PRIMARY, 0.0), (messages.Slot.BASELINE, 1.0)]
+)
+async def test_the_control_is_the_baseline_where_there_is_one(
+    metrics: ports.Metrics, control: messages.Slot, is_baseline: float
+) -> None:
+    asked_of = 'label_replace(vector(1), "t", "{{ target }}", "", "")'
+    baseline = 'label_replace(vector(1), "t", "shop-baseline", "", "")'
+    query = f"count({asked_of} and {baseline}) or vector(0)"
+    judge = {"metrics": [{"name": "who", "query": query}]}
+    check = Check("all", source=Source.JUDGE, judge=judge, window=dt.timedelta(seconds=5))
+    asked = dataclasses.replace(about(since=32.0), control=control)
+
+    sides = await metrics.compare(check, asked)
+
+    assert set(sides.control["who"]) == {is_baseline}
+    assert set(sides.experiment["who"]) == {0.0}
 
 
 async def test_a_step_that_began_now_has_no_sample_yet(metrics: ports.Metrics) -> None:

@@ -1,5 +1,6 @@
 """Whole releases through a real Envoy: good ones arrive, bad ones go home, nobody is lost."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -86,6 +87,40 @@ async def test_a_version_without_traffic_follows_its_policy(
         assert (await plane.load().send(50)).failed == 0
     else:
         assert (await plane.ended())[0] == then
+
+
+@pytest.mark.parametrize(
+    ("baseline", "ending"), [(False, "TakenBack"), (True, "Promoted")], ids=["primary", "baseline"]
+)
+async def test_a_good_version_that_is_cold_at_first_is_compared_with_a_cold_baseline(
+    plane: Plane, *, baseline: bool, ending: str
+) -> None:
+    """Beside the warm primary it would look slow; beside the old version made new it does not."""
+    shop = ["--delay-ms", "20", "--cold-seconds", "12"]
+    metric = {
+        "name": "request-duration",
+        "analysisConfigurations": {
+            "canary": {
+                "direction": "increase",
+                "critical": True,
+                "effectSize": {"allowedIncrease": 1.5},
+            }
+        },
+    }
+    judge = {"name": "judge", "judge": {"metrics": [metric]}, "initialDelay": "9s"}
+    strategy = {"steps": [25], "pause": "1s", "baseline": baseline}
+    way: dict[str, Any] = {"strategy": strategy, "checks": [judge]}
+    await plane.live("v1", shop, **way)
+    await asyncio.sleep(12)
+    async with plane.load(per_second=120).running() as load:
+        await plane.deploy("v2", shop, **way)
+        await plane.at(25)
+        split = (await plane.until(lambda *_: True))["route"]["split"]
+        found = await plane.ended()
+
+    assert split.get("baseline", 0) == (25 if baseline else 0)
+    assert found[0] == ending, found
+    assert load.tally.failed == 0
 
 
 async def test_the_judge_compares_both_versions_by_envoys_numbers(plane: Plane) -> None:

@@ -45,7 +45,8 @@ THEIRS: Object = {
 
 
 def site(**wish: Any) -> Site:
-    return Site("prod", "shop", Backend("shop", 80), Backend("shop-canary", 80), wish)
+    primary, canary, baseline = (Backend(f"shop{end}", 80) for end in ("", "-canary", "-baseline"))
+    return Site("prod", "shop", primary, canary, wish, baseline)
 
 
 def own(**wish: Any) -> Hands:

@@ -36,6 +36,9 @@ from tests.unit.adapters.gateway_api_site import (
     weights,
 )
 
+COMPARED = Route(joined=True, compared=True)
+SPLIT = Route(giving(10, 10), joined=True, compared=True)
+
 # --- a route of ours ------------------------------------------------------------------------
 
 
@@ -193,6 +196,19 @@ def test_it_is_written_before_the_route_that_people_know() -> None:
     assert isinstance(first, Apply)
     assert first.object["metadata"]["name"] == "shop-fairlead"
     assert isinstance(second, Amend)
+
+
+def test_a_baseline_is_held_while_it_has_joined() -> None:
+    hands, held, shares = adopted(), [], []
+    for route in (AT_HOME, COMPARED, SPLIT, COMPARED, AT_HOME):
+        hands.route(route)
+        rules = hands.found[SIDE]["spec"]["rules"]
+        held.append([rule["backendRefs"][0]["name"] for rule in rules])
+        shares.append(weights(hands, WEB, 1).get("shop-baseline"))
+
+    all_three = ["shop", "shop-canary", "shop-baseline"]
+    assert held == [["shop"], all_three, all_three, all_three, ["shop"]]
+    assert shares == [None, 0, 10, 0, None]
 
 
 def test_every_port_of_the_primary_is_held() -> None:

@@ -33,6 +33,9 @@ from tests.unit.adapters.istio_site import (
     weights,
 )
 
+COMPARED = Route(joined=True, compared=True)
+SPLIT = Route(giving(10, 10), joined=True, compared=True)
+
 # --- a VirtualService of ours ---------------------------------------------------------------
 
 
@@ -83,6 +86,33 @@ def test_what_is_there_already_is_not_written_again() -> None:
         assert len(hands.route(route)) == 1
 
         assert hands.route(route, hands.order) == ()
+
+
+@pytest.mark.parametrize("theirs", [False, True], ids=["own", "adopted"])
+def test_a_baseline_joins_gets_its_share_and_leaves(*, theirs: bool) -> None:
+    plain = {"hosts": ["x"], "http": [{"route": [{"destination": {"host": "shop"}}]}]}
+    hands, ref = (adopted(plain), WEB) if theirs else (own(), SERVICE)
+    found = []
+    for route in (AT_HOME, COMPARED, SPLIT, COMPARED, AT_HOME):
+        hands.route(route)
+        shares = weights(hands, ref)
+        found.append([shares.get(f"shop{end}") for end in ("", "-canary", "-baseline")])
+
+    assert found[1:4] == [[100, 0, 0], [80, 10, 10], [100, 0, 0]]
+    assert found[4] == found[0]
+    assert found[0][2] is None
+
+
+def test_a_baseline_s_weight_changed_by_hand_is_a_drift() -> None:
+    hands = own()
+    hands.route(COMPARED)
+    hands.route(SPLIT)
+
+    hands.edit(SERVICE, {"op": "replace", "path": "/spec/http/0/route/2/weight", "value": 40})
+
+    shown, _ = hands.shown(after=5)
+    assert shown is not None
+    assert shown.drift
 
 
 def test_a_field_that_the_wish_no_longer_names_is_written_away() -> None:
@@ -327,6 +357,19 @@ def test_the_canary_has_the_primarys_policy_before_it_joins() -> None:
     }
     assert isinstance(second, Apply)
     assert second.object["kind"] == "VirtualService"
+
+
+def test_a_baseline_has_the_primarys_policy_too() -> None:
+    hands = own(destinationRule="shop-policy")
+    hands.put(RULE, {"spec": POLICY})
+    hands.route(AT_HOME)
+
+    *rules, route = hands.route(COMPARED)
+
+    hosts = [write.object["spec"]["host"] for write in rules if isinstance(write, Apply)]
+    ends = ("shop-canary", "shop-baseline")
+    assert hosts == [f"{end}.prod.svc.cluster.local" for end in ends]
+    assert isinstance(route, Apply)
 
 
 def test_a_changed_policy_is_followed() -> None:

@@ -41,10 +41,10 @@ def deployment(
     """The Deployment of one slot, at this version and scale; `service` is a target's."""
     chosen = labels(reading, workload, hold.slot)
     carried = chosen
-    if hold.slot is Slot.CANARY and reading.provider != RATIO:
-        # What the Service selects by must differ as well, or it would find the canary.
+    if hold.slot is not Slot.PRIMARY and reading.provider != RATIO:
+        # What the Service selects by must differ as well, or it would find this slot.
         by = (service or reading.service).get("selector") or {}
-        carried = {**names.apart(by), **chosen}
+        carried = {**names.apart(by, hold.slot), **chosen}
     rest = {key: value for key, value in workload.items() if key not in _OURS}
     spec = {
         **rest,
@@ -52,7 +52,7 @@ def deployment(
         "selector": {"matchLabels": chosen},
         "template": _template(template, carried, hold.version),
     }
-    name = reading.names.primary if hold.slot is Slot.PRIMARY else reading.names.canary
+    name = reading.names.deployments[hold.slot]
     meta = _meta(reading, name, hold.slot) | {
         "annotations": {
             **marks(hold.version, hold.order),
@@ -64,9 +64,9 @@ def deployment(
 
 
 def service(reading: Reading, workload: Object, slot: Slot, found: Object | None = None) -> Object:
-    """The Service of one slot; `found` is the spec of one that exists, for its canary."""
+    """The Service of one slot; `found` is the spec of one that exists, for those beside it."""
     given = dict(found or reading.service)
-    if slot is Slot.CANARY:
+    if slot is not Slot.PRIMARY:
         given = {key: value for key, value in given.items() if key not in _ONE_SERVICE}
         given["ports"] = [
             {key: value for key, value in port.items() if key != "nodePort"}
@@ -74,14 +74,11 @@ def service(reading: Reading, workload: Object, slot: Slot, found: Object | None
         ]
     own = selector_of(workload)
     chosen = given.get("selector") or own
-    if slot is Slot.CANARY:
-        chosen = (
-            labels(reading, workload, slot) if reading.provider == RATIO else names.apart(chosen)
-        )
-    name = reading.names.service if slot is Slot.PRIMARY else reading.names.canary_service
-    return _whole(
-        names.SERVICES, _meta(reading, name, slot), spec={**given, "selector": dict(chosen)}
-    )
+    if slot is not Slot.PRIMARY:
+        ratio = reading.provider == RATIO
+        chosen = labels(reading, workload, slot) if ratio else names.apart(chosen, slot)
+    meta = _meta(reading, reading.names.services[slot], slot)
+    return _whole(names.SERVICES, meta, spec={**given, "selector": dict(chosen)})
 
 
 def site(reading: Reading) -> Site:
@@ -152,7 +149,7 @@ def labels(reading: Reading, workload: Object, slot: Slot) -> dict[str, str]:
     if reading.provider == RATIO:
         # The Service shares out itself, so the pods must look alike to it.
         return {**own, names.SLOT: slot.value}
-    return own if slot is Slot.PRIMARY else names.apart(own)
+    return own if slot is Slot.PRIMARY else names.apart(own, slot)
 
 
 _OURS = ("replicas", "selector", "template", "paused")

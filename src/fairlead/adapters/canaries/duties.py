@@ -153,15 +153,11 @@ class Care:
     def _stand(self, case: Case) -> tuple[object, ...]:
         """All that decides whether the children are as they should be; any hand changes it."""
         called, ledger = case.reading.names, self._desk.ledger
-        places = (
-            (names.DEPLOYMENTS, called.primary),
-            (names.DEPLOYMENTS, called.canary),
-            (names.SERVICES, called.service),
-            (names.SERVICES, called.canary_service),
-        )
+        places = ((names.DEPLOYMENTS, called.deployments), (names.SERVICES, called.services))
         versions = (
             self._desk.cache(case, api).version(objects.Key(case.reading.namespace, name))
-            for api, name in places
+            for api, named in places
+            for name in named.values()
         )
         wishes = (ledger.wish(case.uid, slot.value) for slot in Slot)
         return (case.reading.generation, *versions, *wishes)
@@ -185,7 +181,7 @@ class Care:
 
 
 class Naming:
-    """Under which names the metrics know the two slots of a rollout."""
+    """Under which names the metrics know the slots of a rollout."""
 
     def __init__(self, desk: Desk) -> None:
         self._desk = desk

@@ -197,7 +197,7 @@ _VERBS: Mapping[str, Callable[[str], messages.Command]] = {
 
 
 def _sighted(sight: Sight) -> Level:
-    return Level(messages.Observed(sight), (sight.primary, sight.canary, sight.route))
+    return Level(messages.Observed(sight), sight.level)
 
 
 def _paused(obj: Object, found: Reading) -> Mapping[str, Level]:

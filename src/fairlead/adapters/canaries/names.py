@@ -4,6 +4,7 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from fairlead.domain.rollouts.messages import Slot
 from fairlead.intents.kubernetes import Api
 
 DEPLOYMENTS = Api("apps", "v1", "deployments", "Deployment")
@@ -18,7 +19,7 @@ ROLLOUT = "fairlead.dev/rollout"
 """Label: the object that this belongs to."""
 
 SLOT = "fairlead.dev/slot"
-"""Label: primary or canary."""
+"""Label: primary, canary or baseline."""
 
 REVISION = "fairlead.dev/revision"
 TEMPLATE = "fairlead.dev/template"
@@ -44,23 +45,33 @@ LONGEST = 63
 class Names:
     """What the parts of one rollout are called."""
 
-    primary: str
-    canary: str
-    service: str
-    canary_service: str
+    deployments: Mapping[Slot, str]
+    services: Mapping[Slot, str]
+
+    @property
+    def primary(self) -> str:
+        """The Deployment that carries the stable version."""
+        return self.deployments[Slot.PRIMARY]
+
+    @property
+    def service(self) -> str:
+        """The Service that people know."""
+        return self.services[Slot.PRIMARY]
 
 
 def embedded(name: str) -> Names:
+    apart_by = {slot: _suffix(slot) for slot in Slot}
     return Names(
-        cut(name, "-deployment"),
-        cut(name, "-canary-deployment"),
-        cut(name, "-service"),
-        cut(name, "-canary-service"),
+        {slot: cut(name, f"{suffix}-deployment") for slot, suffix in apart_by.items()},
+        {slot: cut(name, f"{suffix}-service") for slot, suffix in apart_by.items()},
     )
 
 
 def of_target(target: str, service: str) -> Names:
-    return Names(target, cut(target, "-canary"), service, cut(service, "-canary"))
+    return Names(
+        {slot: cut(target, _suffix(slot)) for slot in Slot},
+        {slot: cut(service, _suffix(slot)) for slot in Slot},
+    )
 
 
 def cut(name: str, suffix: str = "") -> str:
@@ -73,6 +84,10 @@ def cut(name: str, suffix: str = "") -> str:
     return f"{name[:room].rstrip('-.')}-{told}{suffix}"
 
 
-def apart(labels: Mapping[str, str]) -> dict[str, str]:
-    """The labels with other values: nothing that selects by one of them finds the canary."""
-    return {key: cut(value, "-canary").lstrip("-") for key, value in labels.items()}
+def apart(labels: Mapping[str, str], slot: Slot) -> dict[str, str]:
+    """The labels with other values: nothing that selects by one of them finds this slot."""
+    return {key: cut(value, _suffix(slot)).lstrip("-") for key, value in labels.items()}
+
+
+def _suffix(slot: Slot) -> str:
+    return "" if slot is Slot.PRIMARY else f"-{slot.value}"

@@ -17,7 +17,7 @@ from fairlead.adapters.kubernetes import compare, objects, rights
 from fairlead.adapters.kubernetes.objects import Key
 from fairlead.domain.rollouts import messages, triggers
 from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.sight import Pods
+from fairlead.domain.rollouts.ports import Slots
 from fairlead.domain.rollouts.spec import Version
 from fairlead.errors import NotFound
 from fairlead.intents.kubernetes import Api
@@ -49,29 +49,35 @@ class Platform:
 
     async def remove_canary(self, wanted: messages.RemoveCanary) -> None:
         async with self._desk.turn(wanted.name) as case:
-            if case is None or self._is_late(case, Slot.CANARY, wanted.order):
+            if case is None:
                 return
-            live = seeing.slot_of(case.reading, Slot.CANARY, case.around)
-            if live is not None and objects.owner_of(live) == case.uid:
-                cache = self._desk.cache(case, names.DEPLOYMENTS)
-                await case.station.held.applier.delete(cache, live)
-            self._desk.ledger.perform(case.uid, Slot.CANARY.value, wanted.order)
+            for slot in (Slot.CANARY, Slot.BASELINE):
+                if not self._is_late(case, slot, wanted.order):
+                    await self._remove(case, slot, wanted.order)
             case.station.look_again(case.key)
+
+    async def _remove(self, case: Case, slot: Slot, order: int) -> None:
+        live = seeing.slot_of(case.reading, slot, case.around)
+        if live is not None and objects.owner_of(live) == case.uid:
+            cache = self._desk.cache(case, names.DEPLOYMENTS)
+            await case.station.held.applier.delete(cache, live)
+        self._desk.ledger.perform(case.uid, slot.value, order)
 
     async def let_go(self, gone: messages.LetGo) -> None:
         """Nothing: garbage collection ends what we own, and `tend` gives back what we do not."""
 
-    async def pods(self, name: str) -> tuple[Pods | None, Pods | None]:
+    async def pods(self, name: str) -> Slots:
         case = self._desk.look(name)
         if case is None:
-            return None, None
+            return Slots()
         sight = self._desk.see(case)
-        return sight.primary, sight.canary
+        return Slots(sight.primary, sight.canary, sight.baseline)
 
     async def restore(self, case: Case) -> None:
         """Put slots back to what they were asked to be, where a hand changed them."""
-        slots = [Slot.CANARY] if case.reading.is_target else [Slot.PRIMARY, Slot.CANARY]
-        for slot in slots:
+        for slot in Slot:
+            if slot is Slot.PRIMARY and case.reading.is_target:
+                continue
             live = seeing.slot_of(case.reading, slot, case.around)
             version = children.version_in(live) if live is not None else None
             if live is None or version is None or objects.owner_of(live) != case.uid:
@@ -92,7 +98,7 @@ class Platform:
                 self._restored(case, wish, changed)
 
     async def serve(self, case: Case) -> None:
-        """The Services of both slots; the canary's is made with the first and stays."""
+        """The Services of the slots; those beside the primary are made with it and stay."""
         reading = case.reading
         workload = readings.workload_of(reading, case.around)
         found = case.around.found(names.SERVICES, reading.names.service)
@@ -100,8 +106,10 @@ class Platform:
             own = children.service(reading, workload, Slot.PRIMARY)
             await self._put_back(case, names.SERVICES, own)
         theirs = found[0]["spec"] if reading.is_target and found else None
-        canary = children.service(reading, workload, Slot.CANARY, theirs)
-        await self._put_back(case, names.SERVICES, canary)
+        beside = [Slot.CANARY, *([Slot.BASELINE] if reading.spec.strategy.baseline else [])]
+        for slot in beside:
+            wish = children.service(reading, workload, slot, theirs)
+            await self._put_back(case, names.SERVICES, wish)
 
     async def _put_back(self, case: Case, api: Api, wish: Object) -> None:
         applied = await self._desk.apply(case, api, wish)
@@ -179,8 +187,8 @@ class Platform:
     def _is_late(self, case: Case, slot: Slot, order: int) -> bool:
         live = seeing.slot_of(case.reading, slot, case.around)
         shown = children.order_in(live)
-        if live is None and slot is Slot.CANARY:
-            # An empty slot shows no order; the route was written after the canary was made.
+        if live is None and slot is not Slot.PRIMARY:
+            # An empty slot shows no order; the route was written after both were made.
             sight = self._desk.see(case).route
             shown = sight.order if sight else 0
         return order < max(shown, self._desk.ledger.order(case.uid, slot.value))

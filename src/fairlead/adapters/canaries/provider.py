@@ -1,4 +1,4 @@
-"""What shares requests out between two Services: one provider for each way of routing.
+"""What shares requests out between Services: one provider for each way of routing.
 
 A provider is pure. It says which objects carry a route, reads what they show, and says what is
 to be written; `platform` looks them up in caches and performs the writes, in the order given.
@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
+from fairlead.domain.rollouts.messages import Slot
 from fairlead.domain.rollouts.sight import Shown
 from fairlead.domain.traffic.routes import Route
 from fairlead.intents.kubernetes import Api
@@ -44,6 +45,13 @@ class Site:
     canary: Backend
     wish: Mapping[str, Any] = field(default_factory=dict)
     """What the object's spec says to this provider, checked and with defaults filled in."""
+
+    baseline: Backend = Backend("", 0)
+    """Of the stable version once more; routes name it only while it has joined."""
+
+    def at(self, slot: Slot) -> Backend:
+        found: Backend = getattr(self, slot.value)
+        return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +106,12 @@ class Wanted:
     route: Route
     at: dt.datetime
     """When it is being written, by the clock that `shown` is asked with."""
+
+
+def beside(route: Route) -> tuple[Slot, ...]:
+    """The slots that share with the primary in this route, or are about to."""
+    joined = (Slot.CANARY,) if route.joined else ()
+    return (*joined, Slot.BASELINE) if route.compared else joined
 
 
 class Provider(Protocol):

@@ -88,9 +88,9 @@ class Ratio:
 
 
 def _check_able(route: Route) -> None:
-    if route.matches or route.mirror or route.affinity:
+    if route.matches or route.mirror or route.affinity or route.compared:
         raise Rejected(
-            "a Service knows no headers, cookies or copies: spec.provider.replicas",
+            "a Service knows no headers, cookies, copies or third parts: spec.provider.replicas",
             hint="use weights alone, or the provider istio or gatewayApi",
         )
 

@@ -73,8 +73,8 @@ def read(obj: Object) -> Reading:
     meta = obj["metadata"]
     namespace, name = meta.get("namespace", ""), meta["name"]
     called = _names(words, name)
-    canary = Backend(called.canary_service, _port(words))
-    site = Site(namespace, name, Backend(called.service, _port(words)), canary, wish)
+    backends = {slot.value: Backend(called.services[slot], _port(words)) for slot in Slot}
+    site = Site(namespace, name, wish=wish, **backends)
     return Reading(
         namespace=namespace,
         name=name,
@@ -151,11 +151,10 @@ def version(template: Object, around: Around) -> Version:
 
 def called(reading: Reading, slot: Slot) -> ports.Names:
     """Under which names the metrics know a slot."""
-    parts, primary = reading.names, slot is Slot.PRIMARY
     arguments = {
         "namespace": reading.namespace,
-        "target": parts.primary if primary else parts.canary,
-        "service": parts.service if primary else parts.canary_service,
+        "target": reading.names.deployments[slot],
+        "service": reading.names.services[slot],
         "port": str(reading.site.primary.port),
     }
     return ports.Names(_COUNTED_BY.get(reading.provider, ""), arguments)

@@ -54,13 +54,15 @@ def refuse(problems: Problems) -> None:
 
 
 def _form(reading: Reading) -> Iterator[tuple[str, str]]:
+    strategy = reading.spec.strategy
+    if strategy.baseline and reading.provider == children.RATIO:
+        yield "spec.strategy.baseline", "a Service shares by pods alone; use another provider"
     if reading.is_target:
         if reading.provider == children.RATIO:
             yield "spec.provider.replicas", "needs deploymentSpec: a target's Service is not ours"
         return
     yield from _selector(reading)
     yield from _containers(reading)
-    strategy = reading.spec.strategy
     if reading.provider == children.RATIO and (
         strategy.kind is Kind.AB or strategy.mirror or strategy.affinity
     ):
@@ -125,7 +127,7 @@ def _overlaps(reading: Reading, around: Around) -> Iterator[tuple[str, str]]:
     workload = workload_of(reading, around)
     selector = children.labels(reading, workload, Slot.PRIMARY)
     field = "targetRef.name" if reading.is_target else "deploymentSpec.selector.matchLabels"
-    ours = {reading.names.primary, reading.names.canary}
+    ours = set(reading.names.deployments.values())
     for other in around.found(names.DEPLOYMENTS, _term(selector)):
         name = other["metadata"]["name"]
         if name not in ours:

@@ -1,4 +1,4 @@
-"""What is to be seen of a rollout in the caches: pods of both slots, and what the proxies show.
+"""What is to be seen of a rollout in the caches: pods of each slot, and what the proxies show.
 
 Pure. The pods of a version are counted from below while a Deployment changes: of the ready ones,
 all that could be old are left out.
@@ -37,12 +37,15 @@ class Seen:
 def see(reading: Reading, provider: Provider, around: Around, performed: Performed) -> Seen:
     site = children.site(reading)
     delay = provider.delay(site)
-    primary, first = _pods(reading, Slot.PRIMARY, around, delay, performed)
-    canary, second = _pods(reading, Slot.CANARY, around, delay, performed)
-    shown, third = provider.shown(site, found(provider, site, around), around.at)
-    sight = Sight(around.at, primary, canary, shown)
-    waits = [wait for wait in (first, second, third) if wait > 0]
-    return Seen(sight, min(waits, default=0.0))
+    slots = [Slot.PRIMARY, Slot.CANARY]
+    if reading.spec.strategy.baseline or performed(Slot.BASELINE.value):
+        # Whoever asks for what is never there is still to be told when it comes.
+        slots.append(Slot.BASELINE)
+    seen = {slot: _pods(reading, slot, around, delay, performed) for slot in slots}
+    shown, wait = provider.shown(site, found(provider, site, around), around.at)
+    pods = {slot.value: one for slot, (one, _) in seen.items()}
+    waits = [each for each in (wait, *(again for _, again in seen.values())) if each > 0]
+    return Seen(Sight(around.at, route=shown, **pods), min(waits, default=0.0))
 
 
 def standing_by(shown: Shown | None, order: int) -> Shown | None:
@@ -63,8 +66,7 @@ def found(provider: Provider, site: Site, around: Around) -> Found:
 
 def slot_of(reading: Reading, slot: Slot, around: Around) -> Object | None:
     """The Deployment of a slot."""
-    name = reading.names.primary if slot is Slot.PRIMARY else reading.names.canary
-    return next(iter(around.found(names.DEPLOYMENTS, name)), None)
+    return next(iter(around.found(names.DEPLOYMENTS, reading.names.deployments[slot])), None)
 
 
 def ready_pods(deployment: Object, since: int = 0) -> int:
@@ -147,8 +149,8 @@ def _pods(
     if held is None or version is None:
         return None, 0.0
     ready = ready_pods(held, performed(since_part(slot)))
-    service = reading.names.service if slot is Slot.PRIMARY else reading.names.canary_service
-    endpoints, again = _endpoints(around.found(names.SLICES, service), around.at, delay)
+    slices = around.found(names.SLICES, reading.names.services[slot])
+    endpoints, again = _endpoints(slices, around.at, delay)
     desired = int((held.get("spec") or {}).get("replicas", 1))
     order = max(children.order_in(held), performed(slot.value))
     return Pods(version.revision, desired, ready, min(ready, endpoints), order), again

@@ -1,14 +1,15 @@
-"""Two Services in one list of weighted destinations, as VirtualService and HTTPRoute have it.
+"""Our Services in one list of weighted destinations, as VirtualService and HTTPRoute have it.
 
-The canary takes its share from the primary's weight; other destinations keep theirs. So a list is
-always what somebody wrote (`at_home`) with our route on top (`routed`), and the two undo each
-other.
+Canary and baseline take their shares from the primary's weight; other destinations keep theirs.
+So a list is always what somebody wrote (`at_home`) with our route on top (`routed`), and the two
+undo each other.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 from fairlead.adapters.canaries.provider import Object
+from fairlead.domain.rollouts.messages import Slot
 from fairlead.domain.traffic import weights
 from fairlead.domain.traffic.routes import Route
 from fairlead.domain.values import ALL
@@ -19,15 +20,29 @@ LEAST = 10
 
 @dataclass(frozen=True, slots=True)
 class Sides:
-    """How to tell the two apart among destinations, and what a missing weight means."""
+    """How to tell ours apart among destinations, and what a missing weight means."""
 
-    is_primary: Callable[[Object], bool]
-    is_canary: Callable[[Object], bool]
-    canary: Callable[[Object], Object]
-    """The canary's entry, made from the primary's."""
+    leads: Callable[[Object, Slot], bool]
+    """Whether an entry leads to this slot."""
+
+    made: Callable[[Object, Slot], Object]
+    """A slot's entry, made from the primary's."""
 
     unsaid: int
     """The weight of an entry beside others that names none."""
+
+    def is_primary(self, item: Object) -> bool:
+        return self.leads(item, Slot.PRIMARY)
+
+    def is_canary(self, item: Object) -> bool:
+        return self.leads(item, Slot.CANARY)
+
+    def is_beside(self, item: Object) -> bool:
+        """Whether we put it there."""
+        return self.is_canary(item) or self.leads(item, Slot.BASELINE)
+
+    def is_ours(self, item: Object) -> bool:
+        return self.is_primary(item) or self.is_beside(item)
 
     def primaries(self, items: Iterable[Object]) -> list[Object]:
         return [item for item in items if self.is_primary(item)]
@@ -38,21 +53,21 @@ class Sides:
 
 
 def weigh(items: Sequence[Object], sides: Sides) -> int | None:
-    """The weight that the two share; None where the primary stands alone, so all of it is."""
-    ours = [item for item in items if sides.is_primary(item) or sides.is_canary(item)]
+    """The weight that ours share; None where the primary stands alone, so all of it is."""
+    ours = [item for item in items if sides.is_ours(item)]
     return None if len(ours) == len(items) else sum(map(sides.weight, ours))
 
 
 def at_home(items: Sequence[Object], sides: Sides, alone: int | None) -> list[Object]:
     """The list without us; `alone` is the weight of a primary that has nobody beside it."""
-    if not any(map(sides.is_canary, items)):
+    if not any(map(sides.is_beside, items)):
         return list(items)
     total = weigh(items, sides)
     weight = alone if total is None else total
     return [
         _weighted(item, weight) if sides.is_primary(item) else item
         for item in items
-        if not sides.is_canary(item)
+        if not sides.is_beside(item)
     ]
 
 
@@ -61,24 +76,26 @@ def routed(items: Sequence[Object], sides: Sides, route: Route) -> list[Object]:
     if not route.joined:
         return list(items)
     total = weigh(items, sides)
-    primary, canary = _split(ALL if total is None else total, route.share)
+    primary, canary, baseline = _split(ALL if total is None else total, route.split)
     made: list[Object] = []
     for item in items:
-        if sides.is_primary(item):
-            made += (_weighted(item, primary), _weighted(sides.canary(item), canary))
-        else:
+        if not sides.is_primary(item):
             made.append(item)
+            continue
+        made += (_weighted(item, primary), _weighted(sides.made(item, Slot.CANARY), canary))
+        if route.compared:
+            made.append(_weighted(sides.made(item, Slot.BASELINE), baseline))
     return made
 
 
 def seen(items: Sequence[Object], sides: Sides) -> int:
-    """The canary's share of what the two carry, in percent."""
-    ours = [item for item in items if sides.is_primary(item) or sides.is_canary(item)]
+    """The canary's share of what ours carry, in percent."""
+    ours = [item for item in items if sides.is_ours(item)]
     if not any(sides.is_canary(item) for item in ours):
         return 0
     canary = sum(sides.weight(item) for item in ours if sides.is_canary(item))
-    primary = sum(sides.weight(item) for item in ours if sides.is_primary(item))
-    return weights.in_percent((primary, canary))[1] if primary + canary else 0
+    stable = sum(sides.weight(item) for item in ours if not sides.is_canary(item))
+    return weights.in_percent((stable, canary))[1] if stable + canary else 0
 
 
 def problem(items: Sequence[Object], sides: Sides) -> str:
@@ -94,12 +111,17 @@ def problem(items: Sequence[Object], sides: Sides) -> str:
     return ""
 
 
-def _split(total: int, share: int) -> tuple[int, int]:
+def _split(total: int, split: weights.Split) -> tuple[int, int, int]:
     """Whole weights; a share that is not 0 or all never becomes it by rounding."""
-    canary = (total * share + ALL // 2) // ALL
-    if 0 < share < ALL:
-        canary = min(max(canary, 1), total - 1)
-    return total - canary, canary
+    beside = [_part(total, split.canary), _part(total, split.baseline)]
+    if split.primary and sum(beside) >= total:
+        beside[beside.index(max(beside))] -= 1 + sum(beside) - total
+    return total - sum(beside), beside[0], beside[1]
+
+
+def _part(total: int, share: int) -> int:
+    part = (total * share + ALL // 2) // ALL
+    return min(max(part, 1), total - 1) if 0 < share < ALL else part
 
 
 def _weighted(item: Object, weight: int | None) -> Object:

@@ -210,6 +210,7 @@ class Status(msgspec.Struct, rename="camel"):
     canary_version: str = ""
     canary_weight: int = 0
     primary_weight: int = 0
+    baseline_weight: int = 0
     step: int = 0
     steps: int = 0
     progress: str = ""

@@ -15,7 +15,8 @@ from fairlead.adapters.local.workload import Place, Workload
 from fairlead.adapters.processes import Instance, Supervisor, ports
 from fairlead.domain.rollouts import messages
 from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.sight import Pods, Shown
+from fairlead.domain.rollouts.ports import Slots
+from fairlead.domain.rollouts.sight import Shown
 from fairlead.intents.workloads import Wish
 
 Tell = Callable[[str], Awaitable[None]]
@@ -83,11 +84,9 @@ class Machine:
             self._ledger.forget_status(gone.name)
             self._ledger.forget_programs(gone.name, ())
 
-    async def pods(self, name: str) -> tuple[Pods | None, Pods | None]:
+    async def pods(self, name: str) -> Slots:
         known = self._workloads.get(name)
-        if known is None:
-            return None, None
-        return await known.pods(Slot.PRIMARY), await known.pods(Slot.CANARY)
+        return Slots(*[await known.pods(slot) for slot in Slot]) if known else Slots()
 
     async def route(self, wanted: messages.SetRoute) -> None:
         await self._find(wanted.name).route(wanted)

@@ -21,11 +21,15 @@ from fairlead.domain.rollouts import messages
 from fairlead.domain.rollouts.messages import Slot
 from fairlead.domain.rollouts.numbers import Point
 from fairlead.domain.rollouts.spec import Check
+from fairlead.domain.traffic.routes import Route
+from fairlead.domain.traffic.weights import Split, giving
 from fairlead.domain.values import ALL
 
 EVERY_SECONDS = 1.0
 KEPT = 600
 """Readings; ten minutes of them."""
+
+_Dated = tuple[dt.datetime, envoy.Reading]
 
 METRICS: Mapping[str, Callable[[envoy.Numbers], float | None]] = {
     "request-success-rate": lambda numbers: numbers.success_rate,
@@ -43,7 +47,7 @@ class Samples:
 
 @dataclass(slots=True)
 class _Ring:
-    readings: collections.deque[tuple[dt.datetime, envoy.Reading]] = field(
+    readings: collections.deque[_Dated] = field(
         default_factory=lambda: collections.deque(maxlen=KEPT)
     )
     points: collections.deque[Point] = field(
@@ -107,13 +111,12 @@ class Sampler:
                 f"not metrics that envoy has: {', '.join(unknown)[:80]}",
                 hint=f"use {' or '.join(METRICS)}, or name a Prometheus",
             )
-        readings = [pair for pair in self._rings[about.name].readings if pair[0] >= about.since]
-        sides = (
-            tables.cluster(Slot.PRIMARY, about.primary.revision),
-            tables.cluster(Slot.CANARY, about.canary.revision),
-        )
-        control, experiment = (_series(readings, side, wanted) for side in sides)
-        return Samples(control, experiment)
+        before, since = self._parted(about)
+        # Who has all requests is held against the time before that, when the other had some.
+        beside = since if about.share < ALL else before[-len(since) :]
+        control = tables.cluster(about.control, about.primary.revision)
+        experiment = tables.cluster(Slot.CANARY, about.canary.revision)
+        return Samples(_series(beside, control, wanted), _series(since, experiment, wanted))
 
     async def _read(self, name: str) -> None:
         at = self._now()
@@ -125,28 +128,38 @@ class Sampler:
         if about.name not in self._workloads:
             return None
         await self._read(about.name)
-        readings = [pair for pair in self._rings[about.name].readings if pair[0] >= about.since]
+        _, readings = self._parted(about)
         if not readings:
             return None
         found = envoy.between(readings[0][1], readings[-1][1])
         return found.get(tables.cluster(Slot.CANARY, about.canary.revision))
 
+    def _parted(self, about: messages.Measure) -> tuple[list[_Dated], list[_Dated]]:
+        """The readings from before the canary had its share, and those since."""
+        readings = list(self._rings[about.name].readings)
+        count = sum(at < about.since for at, _ in readings)
+        return readings[:count], readings[count:]
+
 
 def _points(
     workload: Workload, since: Mapping[str, envoy.Numbers], at: dt.datetime, share: int
 ) -> list[Point]:
-    found = []
+    found, split = [], _shown(workload.berth.route, share)
     for slot, held in workload.berth.slots.items():
         numbers = since.get(tables.cluster(slot, held.revision))
         if numbers is not None:
-            its = share if slot is Slot.CANARY else ALL - share
             counts = (numbers.requests, numbers.failures, numbers.p50_ms, numbers.p99_ms)
-            found.append(Point(at, slot, held.revision, its, *counts))
+            found.append(Point(at, slot, held.revision, getattr(split, slot.value), *counts))
     return found
 
 
+def _shown(route: Route | None, share: int) -> Split:
+    """The split by the canary's share that Envoy shows; a baseline's goes with it."""
+    return route.split if route is not None and route.share == share else giving(share)
+
+
 def _series(
-    readings: Sequence[tuple[dt.datetime, envoy.Reading]], side: str, wanted: Sequence[str]
+    readings: Sequence[_Dated], side: str, wanted: Sequence[str]
 ) -> dict[str, list[float | None]]:
     pairs = itertools.pairwise(readings)
     seconds = [envoy.between(before[1], after[1]).get(side) for before, after in pairs]

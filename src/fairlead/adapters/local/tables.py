@@ -7,6 +7,7 @@ from fairlead.adapters.local.berths import Berth, Held
 from fairlead.adapters.processes import Health, Limits, Patience, Program
 from fairlead.domain.rollouts.messages import Slot
 from fairlead.domain.traffic.routes import How, Match, Route, Where
+from fairlead.domain.values import Percent
 from fairlead.intents import rollouts
 from fairlead.intents.workloads import ProgramWords
 
@@ -61,13 +62,15 @@ def table(berth: Berth, ports: Ports) -> envoy.Table | None:
     """What Envoy is to do; None as long as there is no route, or nobody to send a request to."""
     if berth.route is None or not ports.get(Slot.PRIMARY):
         return None
-    canary = berth.slots.get(Slot.CANARY) if berth.route.joined else None
-    canary = canary if ports.get(Slot.CANARY) else None
-    held = {Slot.PRIMARY: berth.slots[Slot.PRIMARY]}
-    if canary is not None:
-        held[Slot.CANARY] = canary
+    route = berth.route
+    wanted = {Slot.PRIMARY: True, Slot.CANARY: route.joined, Slot.BASELINE: route.compared}
+    held = {
+        slot: berth.slots[slot]
+        for slot, joined in wanted.items()
+        if joined and slot in berth.slots and ports.get(slot)
+    }
     versions = tuple(_version(slot, each, ports) for slot, each in held.items())
-    rules = _rules(berth.route, held)
+    rules = _rules(route, held)
     return envoy.Table(versions, (envoy.Site(berth.name, rules),))
 
 
@@ -84,9 +87,20 @@ def _rules(route: Route, held: dict[Slot, Held]) -> tuple[envoy.Rule, ...]:
         envoy.Rule((envoy.Share(canary, 100),), match=(_match(each),)) for each in route.matches
     )
     # The newcomer first: so whoever met it stays with it while its share grows.
-    shares = (envoy.Share(canary, route.split.canary), envoy.Share(primary, route.split.primary))
+    shares = _shares(route, held)
     mirror = envoy.Mirror(canary, route.mirror) if route.mirror else None
     return (*picked, envoy.Rule(shares, mirror=mirror, affinity=_affinity(route)))
+
+
+def _shares(route: Route, held: dict[Slot, Held]) -> tuple[envoy.Share, ...]:
+    split = route.split
+    parts = {Slot.CANARY: split.canary, Slot.BASELINE: split.baseline, Slot.PRIMARY: split.primary}
+    if Slot.BASELINE not in held:
+        # One that has nobody to answer gives its share to the primary, the same version.
+        parts[Slot.PRIMARY] = Percent(split.primary + parts.pop(Slot.BASELINE))
+    return tuple(
+        envoy.Share(cluster(slot, held[slot].revision), share) for slot, share in parts.items()
+    )
 
 
 def _affinity(route: Route) -> envoy.ByCookie | None:

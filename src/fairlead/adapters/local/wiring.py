@@ -79,7 +79,7 @@ class Local:
 
 def named(about: messages.Measure, slot: Slot) -> ports.Names:
     """Under which name Envoy, and whoever scrapes it, counts a slot."""
-    version = about.primary if slot is Slot.PRIMARY else about.canary
+    version = about.canary if slot is Slot.CANARY else about.primary
     return ports.Names("envoy", {"cluster": tables.cluster(slot, version.revision)})
 
 

@@ -73,9 +73,12 @@ class Workload:
             await self.settle()
 
     async def remove_canary(self, order: int) -> None:
-        if self._is_new(Slot.CANARY, order):
-            slots = {slot: held for slot, held in self.berth.slots.items() if slot != Slot.CANARY}
-            self._write(slots=slots, orders={**self.berth.orders, Slot.CANARY: order})
+        """The baseline with it."""
+        leaving = [slot for slot in (Slot.CANARY, Slot.BASELINE) if self._is_new(slot, order)]
+        if leaving:
+            slots = {slot: held for slot, held in self.berth.slots.items() if slot not in leaving}
+            orders = {**self.berth.orders, **dict.fromkeys(leaving, order)}
+            self._write(slots=slots, orders=orders)
             await self.settle()
 
     async def route(self, wanted: messages.SetRoute) -> None:

@@ -79,7 +79,7 @@ class PrometheusMetrics:
                 *(
                     self._series(shared, (metric, slot, at), check, about)
                     for metric in config.metrics
-                    for slot, at in ((Slot.PRIMARY, control), (Slot.CANARY, experiment))
+                    for slot, at in ((about.control, control), (Slot.CANARY, experiment))
                 )
             )
         names = [metric.name for metric in config.metrics]

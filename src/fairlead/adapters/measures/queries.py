@@ -29,7 +29,7 @@ def arguments(
     """The provider that counts the slot's requests, and everything a query may ask for."""
     names = naming(about, slot)
     primary = names if slot is Slot.PRIMARY else naming(about, Slot.PRIMARY)
-    version = about.primary if slot is Slot.PRIMARY else about.canary
+    version = about.canary if slot is Slot.CANARY else about.primary
     own = {
         "rollout": about.name,
         "revision": version.revision,

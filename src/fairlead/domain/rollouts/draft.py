@@ -55,6 +55,14 @@ class Draft:
             )
         )  # fmt: skip
 
+    def ask_baseline(self, replicas: int) -> None:
+        """The stable version once more, beside the canary."""
+        book = self.book
+        asked = told.VersionAsked(
+            book.order + 1, Slot.BASELINE, book.stable, replicas, replicas, self.now
+        )
+        self.tell(asked)
+
     def ask_removal(self) -> None:
         self.tell(told.RemovalAsked(self.book.order + 1, self.now))
 
@@ -64,13 +72,14 @@ class Draft:
         run = self.state.run
         place = run.plan[step]
         self.tell(told.MoveBegan(step, place.share, self.now))
-        fixed = run.spec.strategy.scale
-        need = steps.pods(fixed, place.load, self.book.full)
-        before = self.book.canary
-        if before is not None and self.book.route.reaches_canary:
-            # A canary that carries traffic is never made smaller.
-            need = max(need, before.at_least)
-        self.ask_canary(run.target, need)
+        scale, carries = run.spec.strategy.scale, self.book.route.reaches_canary
+        need = steps.pods(scale, place.load, self.book.full)
+        self.ask_canary(run.target, _no_smaller(need, self.book.canary if carries else None))
+        share = place.route.split.baseline
+        if share:
+            carries = bool(self.book.route.split.baseline)
+            need = steps.pods(scale, share, self.book.full)
+            self.ask_baseline(_no_smaller(need, self.book.baseline if carries else None))
 
     def go_home(self, why: str, ending: told.Ending = told.Ending.TAKEN_BACK) -> None:
         """Give the canary up; before anything moved there is nothing to bring home."""
@@ -98,17 +107,32 @@ class Draft:
         return until is not None
 
 
+def _no_smaller(need: int, before: states.Ask | None) -> int:
+    """What carries traffic is never made smaller."""
+    return max(need, before.at_least) if before is not None else need
+
+
 def lost(state: states.Moving | states.Watching) -> str:
-    """Why the canary cannot keep what it has, or nothing."""
+    """Why the canary or its baseline cannot keep what it has, or nothing."""
     book = state.book
     if not book.route.reaches_canary or book.sight is None:
         return ""
     if book.route_at is not None and book.sight.at < book.route_at:
         return ""
-    if sight.ready(book.sight.canary, state.run.target.revision):
-        return ""
-    told = f"the canary has no ready pod at {book.route.share} %"
-    return sight.with_trouble(told, book.sight.canary)
+    if not sight.ready(book.sight.canary, state.run.target.revision):
+        told = f"the canary has no ready pod at {book.route.share} %"
+        return sight.with_trouble(told, book.sight.canary)
+    share = book.route.split.baseline
+    if share and not sight.ready(book.sight.baseline, book.stable.revision):
+        told = f"the baseline has no ready pod at {share} %"
+        return sight.with_trouble(told, book.sight.baseline)
+    return ""
+
+
+def goal(state: states.Moving | states.Watching) -> Route:
+    """The step's route; a baseline that has joined stays so until the run is over."""
+    route = state.run.plan[state.step].route
+    return dataclasses.replace(route, compared=route.compared or state.book.route.compared)
 
 
 def is_fresh(book: states.Book) -> bool:
@@ -117,8 +141,9 @@ def is_fresh(book: states.Book) -> bool:
 
 
 def canary_gone(book: states.Book) -> bool:
-    """Whether the canary's slot was seen empty after we asked for that."""
+    """Whether the slots of canary and baseline were seen empty after we asked for that."""
     if book.sight is None or book.removal_at is None:
         return False
     # What was seen in the very moment of asking was seen before it was done.
-    return book.sight.at > book.removal_at and book.sight.canary is None
+    empty = book.sight.canary is None and book.sight.baseline is None
+    return book.sight.at > book.removal_at and empty

@@ -59,8 +59,9 @@ def handlers(world: World) -> outbox.Handlers:
 async def sight(world: World, name: str) -> Sight:
     """Everything there is to see; dated before looking, so that it is never newer than it says."""
     at = world.now()
-    primary, canary = await world.platform.pods(name)
-    return Sight(at, primary, canary, await world.router.shown(name))
+    pods = await world.platform.pods(name)
+    shown = await world.router.shown(name)
+    return Sight(at, pods.primary, pods.canary, shown, pods.baseline)
 
 
 @dataclass(frozen=True, slots=True)

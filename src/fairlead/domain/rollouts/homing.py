@@ -10,7 +10,7 @@ from fairlead.domain.rollouts import events as told
 from fairlead.domain.rollouts import sight, states
 from fairlead.domain.rollouts.draft import Draft, canary_gone
 from fairlead.domain.rollouts.moving import overdue
-from fairlead.domain.traffic.routes import AT_HOME, only_split
+from fairlead.domain.traffic.routes import AT_HOME, Route
 from fairlead.domain.values import ALL
 
 PATIENCE = dt.timedelta(minutes=1)
@@ -24,9 +24,9 @@ def advance(draft: Draft) -> None:
     if _must_prescale(state):
         draft.ask_primary(book.stable, need(state))
         return
-    share = allowed_share(state, draft.now)
-    if book.route.reaches_canary and book.route != only_split(share):
-        draft.ask_route(only_split(share), f"going home: {state.why}")
+    goal = _homeward(state, allowed_share(state, draft.now))
+    if book.route.reaches_canary and book.route != goal:
+        draft.ask_route(goal, f"going home: {state.why}")
     elif book.route.share == 0 and book.shown:
         _let_canary_go(draft, state)
     if not draft.events and not state.stalled and overdue(draft, state):
@@ -59,6 +59,14 @@ def allowed_share(state: states.GoingHome, now: dt.datetime) -> int:
     if now >= book.since + PATIENCE:
         return 0
     return min(share, ALL - ALL * able // needed)
+
+
+def _homeward(state: states.GoingHome, share: int) -> Route:
+    book = state.book
+    if share and book.route.split.baseline and not able_pods(book):
+        # The baseline is the stable version too, and now all of it that may answer.
+        return book.route
+    return book.route.only(share)
 
 
 def able_pods(book: states.Book) -> int:
@@ -108,10 +116,10 @@ def _grown(book: states.Book) -> int:
     """The primary's size if the load its canary carries came on top, under an autoscaler."""
     pods = book.sight.primary if book.sight else None
     canary = book.sight.canary if book.sight else None
-    share = book.route.share
-    if share == ALL:
+    share = book.route.split.primary
+    if not share:
         return max(1, canary.desired if canary else 1)
-    return max(1, math.ceil((pods.desired if pods else 1) * ALL / (ALL - share)))
+    return max(1, math.ceil((pods.desired if pods else 1) * ALL / share))
 
 
 def _let_canary_go(draft: Draft, state: states.GoingHome) -> None:

@@ -205,6 +205,7 @@ def _removal_asked(state: State, event: told.RemovalAsked) -> State:
         removal=event.order,
         removal_at=event.at,
         canary=None,
+        baseline=None,
         looks=0,
         look_at=event.at + states.FIRST_LOOK,
     )
@@ -241,6 +242,7 @@ def _run_ended(state: State, event: told.RunEnded) -> State:
     changes: dict[str, Any] = {
         "outcome": states.Outcome(event.ending, event.target, event.why, event.at),
         "canary": None,
+        "baseline": None,
         "removal": None,
         "route": AT_HOME,
     }

@@ -12,10 +12,12 @@ from fairlead.domain.traffic.routes import Route
 
 
 class Slot(enum.Enum):
-    """The two places where a version of the workload can run."""
+    """The places where a version of the workload can run."""
 
     PRIMARY = "primary"
     CANARY = "canary"
+    BASELINE = "baseline"
+    """The stable version once more, as young as the canary and with as much to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +196,7 @@ class SetRoute:
 
 @dataclass(frozen=True, slots=True)
 class RemoveCanary:
-    """Effect: the canary's slot is to be empty; an empty one is well."""
+    """Effect: the slots of the canary and its baseline are to be empty; empty ones are well."""
 
     name: str
     order: int
@@ -209,7 +211,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Measure:
-    """Effect: answer these checks about the canary beside the primary, as a Judged."""
+    """Effect: answer these checks about the canary beside what it is held against, as a Judged."""
 
     name: str
     ticket: int
@@ -219,6 +221,9 @@ class Measure:
     share: int
     since: dt.datetime
     """When the canary reached this share: older samples tell of another share."""
+
+    control: Slot = Slot.PRIMARY
+    """Who runs `primary` for the judge: the primary's slot, or the baseline where it carries."""
 
 
 @dataclass(frozen=True, slots=True)

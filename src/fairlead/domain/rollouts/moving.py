@@ -4,10 +4,12 @@ Pods ready, then the mesh told of them at weight 0, then known there, then weigh
 Each waits for what was observed; time alone only ends the waiting, and then the way is home.
 """
 
+from dataclasses import dataclass
+
 from fairlead.domain.rollouts import events as told
 from fairlead.domain.rollouts import sight, states
-from fairlead.domain.rollouts.draft import Draft, is_fresh, lost
-from fairlead.domain.traffic.routes import STANDBY, rises
+from fairlead.domain.rollouts.draft import Draft, goal, is_fresh, lost
+from fairlead.domain.traffic.routes import rises
 
 
 def advance(draft: Draft) -> None:
@@ -17,9 +19,9 @@ def advance(draft: Draft) -> None:
     gone = lost(state)
     if gone:
         draft.go_home(gone)
-    elif book.route == state.run.plan[state.step].route:
+    elif book.route == goal(state):
         _until_shown(draft, state)
-    elif _canary_stands(state):
+    elif _newcomers_stand(state):
         _give_weight(draft, state)
     elif overdue(draft, state):
         draft.go_home(f"{waiting_for(state)} after {state.run.spec.deadline}")
@@ -33,41 +35,70 @@ def overdue(draft: Draft, state: states.Moving | states.Promoting | states.Going
 
 def waiting_for(state: states.Moving) -> str:
     """What the move waits for, in words."""
-    pods = state.book.sight.canary if state.book.sight and is_fresh(state.book) else None
-    return sight.with_trouble(_waiting_for(state), pods)
-
-
-def _waiting_for(state: states.Moving) -> str:
+    newcomers = _newcomers(state)
+    late = next((each for each in newcomers if not each.is_ready), None)
+    if late is not None:
+        told = f"{late.ready} of {late.need} {late.called} pods ready"
+        return sight.with_trouble(told, late.pods)
     book = state.book
-    need = book.canary.at_least if book.canary else 1
-    pods = book.sight.canary if book.sight and is_fresh(book) else None
-    if not sight.is_ready(pods, state.run.target.revision, need):
-        return f"{sight.ready(pods, state.run.target.revision)} of {need} canary pods ready"
     if not book.shown:
-        return f"the proxies do not show {book.route.share} % yet"
-    known = pods.known if pods else 0
-    return f"the mesh knows {known} of {need} canary pods"
+        told = f"the proxies do not show {book.route.share} % yet"
+        return sight.with_trouble(told, newcomers[0].pods)
+    unknown = next((each for each in newcomers if not each.stands), newcomers[0])
+    known = unknown.pods.known if unknown.pods else 0
+    told = f"the mesh knows {known} of {unknown.need} {unknown.called} pods"
+    return sight.with_trouble(told, unknown.pods)
 
 
-def _canary_stands(state: states.Moving) -> bool:
-    """Ready, joined and known: only then may it get a share."""
+@dataclass(frozen=True, slots=True)
+class _Newcomer:
+    """A slot that is to get a share: what it must hold, and what is seen of it."""
+
+    called: str
+    revision: str
+    need: int
+    pods: sight.Pods | None
+
+    @property
+    def ready(self) -> int:
+        return sight.ready(self.pods, self.revision)
+
+    @property
+    def is_ready(self) -> bool:
+        return sight.is_ready(self.pods, self.revision, self.need)
+
+    @property
+    def stands(self) -> bool:
+        return sight.stands(self.pods, self.revision, self.need)
+
+
+def _newcomers(state: states.Moving) -> tuple[_Newcomer, ...]:
+    """The canary, and its baseline where this step gives it a share."""
     book = state.book
+    seen = book.sight if book.sight and is_fresh(book) else sight.Sight(book.since)
     need = book.canary.at_least if book.canary else 1
-    if book.sight is None or not is_fresh(book):
-        return False
-    pods, revision = book.sight.canary, state.run.target.revision
-    if not book.route.joined:
-        return sight.is_ready(pods, revision, need)
-    return book.shown and sight.stands(pods, revision, need)
+    canary = _Newcomer("canary", state.run.target.revision, need, seen.canary)
+    if book.baseline is None or not goal(state).split.baseline:
+        return (canary,)
+    beside = book.baseline
+    return canary, _Newcomer("baseline", beside.version.revision, beside.at_least, seen.baseline)
+
+
+def _newcomers_stand(state: states.Moving) -> bool:
+    """Ready, joined and known: only then may they get a share."""
+    book, newcomers = state.book, _newcomers(state)
+    if not book.route.holds(goal(state)):
+        return all(each.is_ready for each in newcomers)
+    return book.shown and all(each.stands for each in newcomers)
 
 
 def _give_weight(draft: Draft, state: states.Moving) -> None:
-    if not state.book.route.joined:
-        draft.ask_route(STANDBY, "the canary is ready and joins at weight 0")
-        return
-    step = state.run.plan[state.step]
-    if not rises(state.book.route, step.route) or not draft.held():
-        draft.ask_route(step.route, f"step {state.step + 1} of {len(state.run.plan)}")
+    before, aim = state.book.route, goal(state)
+    if not before.holds(aim):
+        who = "the canary and its baseline are" if aim.compared else "the canary is"
+        draft.ask_route(before.holding(aim), f"{who} ready: joined at weight 0")
+    elif not rises(before, aim) or not draft.held():
+        draft.ask_route(aim, f"step {state.step + 1} of {len(state.run.plan)}")
 
 
 def _until_shown(draft: Draft, state: states.Moving) -> None:

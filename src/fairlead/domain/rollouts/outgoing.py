@@ -117,11 +117,15 @@ def _next_check(state: states.Queued | states.Watching) -> dt.datetime | None:
 
 
 def _ensure(book: states.Book, slot: Slot) -> messages.EnsureVersion:
-    ask = book.primary if slot is Slot.PRIMARY else book.canary
+    ask = _asked(book)[slot]
     assert ask is not None
     return messages.EnsureVersion(
         book.name, ask.order, slot, ask.version, ask.replicas, ask.at_least
     )
+
+
+def _asked(book: states.Book) -> dict[Slot, states.Ask | None]:
+    return {Slot.PRIMARY: book.primary, Slot.CANARY: book.canary, Slot.BASELINE: book.baseline}
 
 
 def _look(book: states.Book, event: told.Event) -> Iterator[messages.Effect]:
@@ -129,7 +133,7 @@ def _look(book: states.Book, event: told.Event) -> Iterator[messages.Effect]:
         return
     if book.looks >= ASK_AGAIN_FROM:
         # Each carries its first order, so one that was performed meanwhile changes nothing.
-        for slot, ask in ((Slot.PRIMARY, book.primary), (Slot.CANARY, book.canary)):
+        for slot, ask in _asked(book).items():
             if ask is not None:
                 yield _ensure(book, slot)
         if book.route_order and not book.shown:
@@ -142,8 +146,10 @@ def _look(book: states.Book, event: told.Event) -> Iterator[messages.Effect]:
 def _measure(state: states.Queued | states.Watching, event: told.MeasureAsked) -> messages.Measure:
     book, run = state.book, state.run
     checks = tuple(check for check in inquiry.at_place(state) if check.name in event.checks)
+    control = Slot.BASELINE if book.route.split.baseline else Slot.PRIMARY
     return messages.Measure(
-        book.name, event.ticket, checks, book.stable, run.target, book.route.share, book.since
+        book.name, event.ticket, checks, book.stable, run.target, book.route.share, book.since,
+        control,
     )  # fmt: skip
 
 

@@ -4,9 +4,10 @@ import datetime as dt
 
 from fairlead.domain.rollouts import events as told
 from fairlead.domain.rollouts import states
-from fairlead.domain.rollouts.draft import Draft
+from fairlead.domain.rollouts.draft import Draft, goal
 from fairlead.domain.rollouts.intent import primary_version
-from fairlead.domain.rollouts.sight import Sight
+from fairlead.domain.rollouts.sight import Shown, Sight
+from fairlead.domain.traffic.routes import AT_HOME, STANDBY
 
 GRACE = dt.timedelta(seconds=30)
 """So long after a write its absence is a delay; later, somebody undid it."""
@@ -25,8 +26,9 @@ def observe(draft: Draft, seen: Sight) -> None:
     before = book.sight
     if _worth_keeping(state, seen):
         draft.tell(told.Sighted(seen))
-    what = _route_drift(state, before, seen)
-    if what:
+    if seen.route is not None and book.route_at is not None and seen.route.order > book.route_order:
+        _remember(draft, state, seen.route)
+    elif what := _route_drift(state, before, seen):
         draft.tell(told.Drifted(what, draft.now))
         draft.ask_route(book.route, f"put back: {what}")
     if isinstance(state, states.Idle):
@@ -46,6 +48,31 @@ def _worth_keeping(state: states.Known, seen: Sight) -> bool:
     return before.at <= asked <= seen.at and before.at < seen.at
 
 
+def _remember(draft: Draft, state: states.Known, shown: Shown) -> None:
+    """The proxies show a later write than we know: we made it and lost our memory since.
+
+    It was decided with more knowledge than we have, so traffic stays where it is or goes home;
+    what is asked anew is one write away from what is shown.
+    """
+    what = f"the route shows a write that is not remembered: {shown.order}"
+    book, share = state.book, shown.share
+    draft.tell(told.Drifted(what, draft.now))
+    match state:
+        case states.Promoting() | states.GoingHome():
+            route = book.route.only(min(share, book.route.share)) if share else AT_HOME
+        case states.Moving() | states.Watching() if share < book.route.share:
+            draft.ask_route(book.route.only(share), f"taken over: {what}")
+            draft.go_home(f"its traffic was on the way home already: {what}")
+            return
+        case states.Moving() | states.Watching():
+            aim = goal(state)
+            route = aim if share and share == aim.share else book.route.holding(aim)
+        case _:
+            # A canary that has weight leaves by way of weight 0.
+            route = book.route.holding(STANDBY) if share else book.route
+    draft.ask_route(route, f"taken over: {what}")
+
+
 def _route_drift(state: states.Known, before: Sight | None, seen: Sight) -> str:
     """What somebody changed in our route, or nothing."""
     book, route = state.book, seen.route
@@ -53,8 +80,6 @@ def _route_drift(state: states.Known, before: Sight | None, seen: Sight) -> str:
         return ""
     if route is None or route.order < book.route_order:
         return "the route was removed or replaced" if _undone(state, before, seen) else ""
-    if route.order > book.route_order:
-        return f"the route shows a write that is not remembered: {route.order}"
     if route.share != book.route.share:
         return f"the canary's weight was set to {route.share} by hand"
     return route.drift
@@ -78,6 +103,8 @@ def _mend_idle(draft: Draft, seen: Sight) -> None:
     state = draft.state
     assert isinstance(state, states.Idle)
     book = state.book
+    if book.route.joined and book.shown:
+        draft.ask_route(AT_HOME, "the canary carries nothing and leaves the proxies")
     asked = book.primary.at if book.primary else book.since
     if seen.at > asked + GRACE:
         pods = seen.primary
@@ -86,6 +113,7 @@ def _mend_idle(draft: Draft, seen: Sight) -> None:
         if missing or scaled:
             draft.tell(told.Drifted("the primary was changed by hand", draft.now))
             draft.ask_primary(primary_version(state))
-    if seen.canary is not None and seen.at > (book.removal_at or book.since) + GRACE:
-        draft.tell(told.Drifted("a canary was left behind", draft.now))
+    left = "canary" if seen.canary else "baseline" if seen.baseline else ""
+    if left and seen.at > (book.removal_at or book.since) + GRACE:
+        draft.tell(told.Drifted(f"a {left} was left behind", draft.now))
         draft.ask_removal()

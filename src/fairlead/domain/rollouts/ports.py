@@ -7,7 +7,7 @@ status) must change nothing, and one performed before may be performed again wit
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from fairlead.domain.analysis.conditions import Answer
 from fairlead.domain.rollouts import messages
@@ -23,15 +23,15 @@ class Platform(Protocol):
         ...
 
     async def remove_canary(self, wanted: messages.RemoveCanary) -> None:
-        """Empty the canary's slot, letting its requests end; an empty one is a success."""
+        """Empty the slots of canary and baseline, letting their requests end; empty is well."""
         ...
 
     async def let_go(self, gone: messages.LetGo) -> None:
         """The rollout was deleted: stop what nobody else collects; make nothing."""
         ...
 
-    async def pods(self, name: str) -> tuple[Pods | None, Pods | None]:
-        """The primary's and the canary's, each None where the slot is empty.
+    async def pods(self, name: str) -> "Slots":
+        """Those of every slot.
 
         `Pods.known` counts endpoints that the router has taken in; a platform that cannot see
         that counts those which are ready longer than the router's stated delay.
@@ -39,13 +39,22 @@ class Platform(Protocol):
         ...
 
 
+class Slots(NamedTuple):
+    """The pods of each slot; None where it is empty."""
+
+    primary: Pods | None = None
+    canary: Pods | None = None
+    baseline: Pods | None = None
+
+
 class Router(Protocol):
-    """What shares requests between the two slots."""
+    """What shares requests between the slots."""
 
     async def route(self, wanted: messages.SetRoute) -> None:
         """Change the route in place, in one write; never delete and make it again.
 
-        While `route.joined`, the canary's backend is held by the proxies even at weight 0.
+        While `route.joined`, the canary's backend is held by the proxies even at weight 0, and
+        while `route.compared` the baseline's.
         """
         ...
 

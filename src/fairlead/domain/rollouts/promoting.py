@@ -8,7 +8,7 @@ from fairlead.domain.rollouts import events as told
 from fairlead.domain.rollouts import sight, states
 from fairlead.domain.rollouts.draft import Draft, canary_gone, is_fresh
 from fairlead.domain.rollouts.moving import overdue
-from fairlead.domain.traffic.routes import AT_HOME, only_split
+from fairlead.domain.traffic.routes import AT_HOME
 from fairlead.domain.values import ALL
 
 
@@ -17,9 +17,9 @@ def advance(draft: Draft) -> None:
     assert isinstance(state, states.Promoting)
     book = state.book
     if _must_turn_back(state):
-        draft.ask_route(only_split(ALL), "the primary lost its pods; the canary still stands")
+        draft.ask_route(book.route.only(ALL), "the primary lost its pods; the canary still stands")
     elif _canary_fell(state):
-        draft.ask_route(only_split(0), "the canary lost its pods; the new primary has some")
+        draft.ask_route(book.route.only(0), "the canary lost its pods; the new primary has some")
     elif book.removal is not None:
         if canary_gone(book):
             draft.end_run(told.Ending.PROMOTED, f"{state.run.target} carries all traffic")
@@ -27,7 +27,7 @@ def advance(draft: Draft) -> None:
         _let_canary_go(draft)
     elif book.route.share and book.shown and primary_stands(state):
         if book.paused is None:
-            draft.ask_route(only_split(_next_share(state)), "the new primary stands")
+            draft.ask_route(book.route.only(_next_share(state)), "the new primary stands")
     elif not state.stalled and overdue(draft, state):
         draft.tell(told.Stalled(waiting_for(state), draft.now))
 

@@ -12,11 +12,10 @@ import msgspec
 
 from fairlead.domain.rollouts import chronicle, intent, memory, states, view
 from fairlead.domain.rollouts.machine import ROLLOUT
-from fairlead.domain.values import ALL
 from fairlead.engine import codec, library, projections
 
 NAME = "rollouts"
-SHAPE = 1
+SHAPE = 2
 """Raise it when the fold or the row changes: rows of another shape are built anew."""
 
 _PREFIX = f"{ROLLOUT.name}/"
@@ -58,6 +57,9 @@ class Summary:
 
     why: str = ""
     """Why it is paused, stalled or going home, or else why the last run ended."""
+
+    baseline_weight: int = 0
+    """Of the stable version once more, beside the canary; 0 where there is none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,7 +149,7 @@ def _summary(state: states.Known | states.Gone, updated: dt.datetime) -> Summary
     book = state.book
     run = state.run if isinstance(state, states.Running) else None
     primary = book.stable if isinstance(state, states.Gone) else intent.primary_version(state)
-    share = int(book.route.share)
+    split = book.route.split
     at_step = state.step + 1 if isinstance(state, states.Moving | states.Watching) else 0
     return Summary(
         name=book.name,
@@ -157,8 +159,9 @@ def _summary(state: states.Known | states.Gone, updated: dt.datetime) -> Summary
         stable=str(book.stable),
         primary=str(primary),
         canary=str(run.target) if run else "",
-        primary_weight=int(ALL) - share,
-        canary_weight=share,
+        primary_weight=int(split.primary),
+        canary_weight=int(split.canary),
+        baseline_weight=int(split.baseline),
         step=at_step,
         steps=len(run.plan) if run else 0,
         since=book.since,

@@ -1,4 +1,4 @@
-"""What is seen of the world: pods of both versions, and the write the mesh shows."""
+"""What is seen of the world: pods of every slot, and the write the mesh shows."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Pods:
-    """One slot, the primary's or the canary's, as it stands."""
+    """One slot, the primary's, the canary's or the baseline's, as it stands."""
 
     revision: str
     desired: int
@@ -44,20 +44,21 @@ class Sight:
     primary: Pods | None = None
     canary: Pods | None = None
     route: Shown | None = None
+    baseline: Pods | None = None
+
+    @property
+    def level(self) -> tuple[Pods | None, Pods | None, Shown | None, Pods | None]:
+        """All but the time."""
+        return self.primary, self.canary, self.route, self.baseline
 
     @property
     def order(self) -> int:
         """The highest order to be seen anywhere."""
-        parts = (self.primary, self.canary, self.route)
-        return max((part.order for part in parts if part is not None), default=0)
+        return max((part.order for part in self.level if part is not None), default=0)
 
     def same_as(self, other: "Sight | None") -> bool:
         """Whether nothing changed but the time."""
-        return other is not None and (self.primary, self.canary, self.route) == (
-            other.primary,
-            other.canary,
-            other.route,
-        )
+        return other is not None and self.level == other.level
 
 
 NOTHING = Pods("", 0, 0, 0)

@@ -87,6 +87,7 @@ class Book:
     """The order with which the primary was first asked to be what it is to be now."""
 
     canary: Ask | None = None
+    baseline: Ask | None = None
     removal: int | None = None
     removal_at: dt.datetime | None = None
     sight: Sight | None = None

@@ -3,6 +3,7 @@
 import datetime as dt
 import functools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from fairlead.domain.rollouts.strategy import NO_TIME, Kind, Pace, Scale, Strategy
@@ -11,6 +12,8 @@ from fairlead.domain.values import ALL, NONE, Percent
 
 USUAL_STEP = 10
 USUAL_MOST = 50
+PARTIES = 3
+"""Primary, canary and baseline: up to a third each, the last two have the same load."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,7 @@ def plan(strategy: Strategy) -> Plan:
     match strategy.kind:
         case Kind.CANARY:
             first = (_mirrored(strategy),) if strategy.mirror else ()
-            before = first + tuple(_weighted(strategy, pace) for pace in paces(strategy))
+            before = first + tuple(_weighted(strategy))
         case Kind.BLUE_GREEN:
             # Switched at once, so all pods must stand before anybody looks at the preview.
             route = routes.Route(joined=True, mirror=strategy.mirror)
@@ -86,8 +89,22 @@ def _mirrored(strategy: Strategy) -> Step:
     return Step(route, strategy.mirror, strategy.pause, fixed=strategy.scale.fixed)
 
 
-def _weighted(strategy: Strategy, pace: Pace) -> Step:
-    split = weights.giving(pace.share)
-    affinity = strategy.affinity if pace.share > NONE else None
-    route = routes.Route(split, joined=True, affinity=affinity)
-    return Step(route, pace.share, pace.pause, pace.approve, strategy.scale.fixed)
+def _weighted(strategy: Strategy) -> Iterator[Step]:
+    before = weights.HOME
+    for pace in paces(strategy):
+        split = _beside(before, pace.share) if strategy.baseline else weights.giving(pace.share)
+        affinity = strategy.affinity if pace.share > NONE else None
+        route = routes.Route(split, True, bool(split.baseline), affinity=affinity)
+        yield Step(route, pace.share, pace.pause, pace.approve, strategy.scale.fixed)
+        before = split
+
+
+def _beside(before: weights.Split, share: int) -> weights.Split:
+    """The canary's share with a baseline that has as much, while the primary has no less.
+
+    From there on the baseline gets only what keeps the primary's share from rising: an
+    autoscaler may have made the primary smaller, and it must not be met by more than it had.
+    """
+    rest = ALL - share
+    primary = rest - share if share * PARTIES <= ALL else rest
+    return weights.giving(share, rest - min(primary, before.primary))

@@ -63,6 +63,9 @@ class Strategy:
     promotion: tuple[Percent, ...] = ()
     """The canary's shares on the way back to the re-made primary; empty: at once."""
 
+    baseline: bool = False
+    """The stable version is made once more beside the canary, for the judge to compare with."""
+
     def __post_init__(self) -> None:
         percent(self.mirror)
         for span in (self.pause, self.bake, *(pace.pause for pace in self.steps)):
@@ -106,4 +109,9 @@ def _check_kind(strategy: Strategy) -> None:
         raise errors.Rejected(
             f"weight steps in a strategy that has none: {strategy.kind.value}",
             hint="use kind canary, or leave the steps out",
+        )
+    if strategy.kind is not Kind.CANARY and strategy.baseline:
+        raise errors.Rejected(
+            f"a baseline in a strategy without weights: {strategy.kind.value}",
+            hint="use kind canary, or leave the baseline out",
         )

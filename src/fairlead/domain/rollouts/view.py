@@ -17,7 +17,6 @@ from fairlead.domain.rollouts import (
     watching,
 )
 from fairlead.domain.rollouts.events import Ending
-from fairlead.domain.values import ALL
 
 
 class Phase(enum.Enum):
@@ -124,7 +123,8 @@ def status(state: states.State) -> dict[str, Any]:
         "canaryRevision": run.target.revision if run else "",
         "canaryVersion": str(run.target) if run else "",
         "canaryWeight": share,
-        "primaryWeight": ALL - share,
+        "primaryWeight": book.route.split.primary,
+        "baselineWeight": book.route.split.baseline,
         "step": step,
         "steps": steps,
         "progress": f"{step}/{steps}" if step else "",
@@ -147,7 +147,8 @@ def essence(state: states.State) -> tuple[object, ...]:
     approved = isinstance(state, states.Watching) and state.approved
     wish = (book.spec, book.replicas, book.generation, book.wanted, book.stable, book.due)
     halts = (book.paused, book.outcome, book.override, book.override_spent)
-    seen = (book.sight.primary, book.sight.canary) if book.sight else ()
+    now = book.sight
+    seen = (now.primary, now.canary, now.baseline) if now else ()
     troubles = tuple(pods.trouble if pods else "" for pods in seen)
     return (type(state), phase(state), place, run, approved, wish, halts, troubles)
 

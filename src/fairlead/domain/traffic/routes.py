@@ -79,6 +79,9 @@ class Route:
     joined: bool = False
     """The proxy holds the canary's backend, even at weight 0."""
 
+    compared: bool = False
+    """The proxy holds the baseline's backend as well, even at weight 0."""
+
     matches: tuple[Match, ...] = ()
     mirror: Percent = NONE
     affinity: Affinity | None = None
@@ -89,6 +92,11 @@ class Route:
             raise errors.Rejected(
                 "a route that reaches a canary which has not joined",
                 hint="let the canary join at weight 0 first",
+            )
+        if self.compared > self.joined or (self.split.baseline and not self.compared):
+            raise errors.Rejected(
+                "a route that reaches a baseline which has not joined",
+                hint="let the baseline join at weight 0 first, with the canary",
             )
 
     @property
@@ -103,6 +111,19 @@ class Route:
     def with_share(self, share: int) -> "Route":
         return replace(self, split=giving(share))
 
+    def only(self, share: int) -> "Route":
+        """This share for the canary and no other rule; whoever has joined stays joined."""
+        return Route(giving(share), joined=True, compared=self.compared)
+
+    def holding(self, other: "Route") -> "Route":
+        """As it is, but with every backend joined that the other one holds."""
+        compared = self.compared or other.compared
+        return replace(self, joined=self.joined or other.joined, compared=compared)
+
+    def holds(self, other: "Route") -> bool:
+        """Whether every backend has joined that the other one holds."""
+        return self.joined >= other.joined and self.compared >= other.compared
+
 
 AT_HOME = Route()
 STANDBY = Route(joined=True)
@@ -110,7 +131,7 @@ STANDBY = Route(joined=True)
 
 def only_split(share: int) -> Route:
     """A share of the requests and no other rule; the canary stays joined."""
-    return Route(giving(share), joined=True)
+    return STANDBY.only(share)
 
 
 def rises(before: Route, after: Route) -> bool:

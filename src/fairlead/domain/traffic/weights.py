@@ -1,4 +1,4 @@
-"""A split of requests between a primary and a canary; it always sums to 100."""
+"""A split of requests between a primary, a canary and its baseline; it always sums to 100."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -9,15 +9,17 @@ from fairlead.domain.values import ALL, NONE, Percent, percent
 
 @dataclass(frozen=True, slots=True)
 class Split:
-    """What each of the two gets of the requests that no other rule has taken."""
+    """What each gets of the requests that no other rule has taken."""
 
     primary: Percent
     canary: Percent
+    baseline: Percent = NONE
+    """The stable version once more, made new beside the canary to compare it with."""
 
     def __post_init__(self) -> None:
-        if percent(self.primary) + percent(self.canary) != ALL:
+        if percent(self.primary) + percent(self.canary) + percent(self.baseline) != ALL:
             raise errors.Rejected(
-                f"weights do not sum to 100: {self.primary} and {self.canary}",
+                f"weights do not sum to 100: {self.primary}, {self.canary} and {self.baseline}",
                 hint="give the canary's share; the primary gets the rest",
             )
 
@@ -25,10 +27,10 @@ class Split:
 HOME = Split(ALL, NONE)
 
 
-def giving(canary: int) -> Split:
-    """The split that gives the canary this share."""
-    share = percent(canary)
-    return Split(Percent(ALL - share), share)
+def giving(canary: int, baseline: int = 0) -> Split:
+    """The split that gives the canary this share, and its baseline that one."""
+    share, beside = percent(canary), percent(baseline)
+    return Split(Percent(ALL - share - beside), share, beside)
 
 
 def in_percent(weights: Sequence[int]) -> tuple[Percent, ...]:

@@ -19,16 +19,25 @@ def made(slot: Slot, obj: Json) -> Json:
 
 
 def test_names_follow_the_founding_document() -> None:
-    assert names.embedded("shop") == names.Names(
-        "shop-deployment", "shop-canary-deployment", "shop-service", "shop-canary-service"
-    )
+    found = names.embedded("shop")
+
+    assert list(found.deployments.values()) == [
+        "shop-deployment",
+        "shop-canary-deployment",
+        "shop-baseline-deployment",
+    ]
+    assert list(found.services.values()) == [
+        "shop-service",
+        "shop-canary-service",
+        "shop-baseline-service",
+    ]
 
 
 def test_long_names_are_cut_and_stay_apart() -> None:
     one, other = names.embedded("n" * 60 + "a"), names.embedded("n" * 60 + "b")
 
-    found = {one.primary, one.canary, one.service, other.primary, other.canary}
-    assert len(found) == 5
+    found = {*one.deployments.values(), *one.services.values(), *other.deployments.values()}
+    assert len(found) == 9
     assert all(len(name) <= names.LONGEST for name in found)
 
 
@@ -64,6 +73,7 @@ def test_where_the_service_shares_out_the_pods_look_alike_to_it() -> None:
     assert labels == [
         {"app": "shop", names.SLOT: "primary"},
         {"app": "shop", names.SLOT: "canary"},
+        {"app": "shop", names.SLOT: "baseline"},
     ]
 
 

@@ -75,6 +75,14 @@ def test_a_service_alone_knows_no_headers() -> None:
     assert list(problems(obj)) == ["spec.strategy"]
 
 
+@pytest.mark.requirement("canary R8")
+def test_a_service_alone_knows_no_baseline() -> None:
+    obj = canary(provider={"replicas": {}}, strategy={"steps": [10], "baseline": True})
+
+    assert list(problems(obj)) == ["spec.strategy.baseline"]
+    assert problems(canary(strategy={"steps": [10], "baseline": True})) == {}
+
+
 def test_a_service_of_others_cannot_be_the_route() -> None:
     obj = canary(provider={"replicas": {}})
     del obj["spec"]["deploymentSpec"], obj["spec"]["serviceSpec"]

@@ -7,12 +7,14 @@ from hypothesis import given
 from hypothesis import strategies as some
 
 from fairlead.adapters.canaries import shares
-from fairlead.domain.traffic.routes import AT_HOME, STANDBY, only_split
+from fairlead.domain.rollouts.messages import Slot
+from fairlead.domain.traffic.routes import AT_HOME, STANDBY, Route, only_split
+from fairlead.domain.traffic.weights import giving
 
+TO = {Slot.PRIMARY: "shop", Slot.CANARY: "shop-canary", Slot.BASELINE: "shop-baseline"}
 SIDES = shares.Sides(
-    lambda item: item["to"] == "shop",
-    lambda item: item["to"] == "shop-canary",
-    lambda item: {**item, "to": "shop-canary"},
+    lambda item, slot: bool(item["to"] == TO[slot]),
+    lambda item, slot: {**item, "to": TO[slot]},
     1,
 )
 
@@ -44,6 +46,37 @@ def test_the_canary_takes_its_share_from_the_primary_alone(
     made = shares.routed(items, SIDES, route)
 
     assert [one["weight"] for one in made] == weights
+
+
+@pytest.mark.parametrize(
+    ("items", "shared", "weights"),
+    [
+        ([shop()], (0, 0), [100, 0, 0]),
+        ([shop()], (10, 10), [80, 10, 10]),
+        ([shop(80), {"to": "other", "weight": 20}], (50, 16), [27, 40, 13, 20]),
+        # Rounded, nobody's share becomes nothing.
+        ([shop(10), {"to": "other", "weight": 90}], (1, 1), [8, 1, 1, 90]),
+        ([shop(10), {"to": "other", "weight": 90}], (33, 33), [4, 3, 3, 90]),
+        ([shop(10), {"to": "other", "weight": 90}], (94, 5), [1, 8, 1, 90]),
+    ],
+)
+def test_the_baseline_takes_its_share_from_the_primary_too(
+    items: list[dict[str, Any]], shared: tuple[int, int], weights: list[int]
+) -> None:
+    route = Route(giving(*shared), joined=True, compared=True)
+
+    made = shares.routed(items, SIDES, route)
+
+    assert [one["weight"] for one in made] == weights
+    assert [one["to"] for one in made][:3] == list(TO.values())
+    assert shares.at_home(made, SIDES, items[0].get("weight")) == items
+
+
+@given(some.integers(0, 50), some.integers(0, 50))
+def test_the_canary_s_share_is_seen_beside_a_baseline(share: int, beside: int) -> None:
+    route = Route(giving(share, beside), joined=True, compared=True)
+
+    assert shares.seen(shares.routed([shop()], SIDES, route), SIDES) == share
 
 
 def test_a_canary_that_has_not_joined_is_not_in_the_list() -> None:

@@ -19,6 +19,6 @@ def about(share: int = 10, since: dt.datetime = NOW - 10 * MINUTE) -> messages.M
 def naming(asked: messages.Measure, slot: Slot) -> Names:
     if asked.name != "team/shop":
         raise errors.NotFound(f"no such rollout: {asked.name}", hint="look at their list")
-    name = "shop" if slot is Slot.PRIMARY else "shop-canary"
+    name = "shop" if slot is Slot.PRIMARY else f"shop-{slot.value}"
     arguments = {"namespace": "team", "target": name, "service": name, "port": "80"}
     return Names("istio", arguments)

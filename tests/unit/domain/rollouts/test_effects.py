@@ -12,6 +12,7 @@ from fairlead.domain.analysis import conditions
 from fairlead.domain.analysis.conditions import Phase
 from fairlead.domain.analysis.verdict import NoData
 from fairlead.domain.rollouts import effects, messages
+from fairlead.domain.rollouts.ports import Slots
 from fairlead.domain.rollouts.sight import Pods, Shown
 from fairlead.domain.rollouts.spec import Check, Source, When
 from fairlead.domain.traffic.routes import STANDBY
@@ -49,8 +50,8 @@ class Ports:
     async def let_go(self, gone: messages.LetGo) -> None:
         self.asked.append(("let go", gone.order))
 
-    async def pods(self, name: str) -> tuple[Pods | None, Pods | None]:
-        return Pods("v1", 3, 3, 3), None
+    async def pods(self, name: str) -> Slots:
+        return Slots(Pods("v1", 3, 3, 3), None, Pods("v1", 1, 1, 0))
 
     async def route(self, wanted: messages.SetRoute) -> None:
         self.asked.append(wanted)

@@ -218,7 +218,7 @@ class World:
     def observe(self, name: str = "shop") -> None:
         place = self.place(name)
         if self._chances(self.habits.crash):
-            place.crash(self.chance.choice([messages.Slot.PRIMARY, messages.Slot.CANARY]))
+            place.crash(self.chance.choice(list(messages.Slot)))
         seen = messages.Observed(place.sight())
         if self._chances(self.habits.stale):
             self._later(self.chance.uniform(1, 90), lambda: self.send(seen, name))
@@ -235,7 +235,7 @@ class World:
 
 
 class Place:
-    """What runs for one rollout: two slots and the proxies before them."""
+    """What runs for one rollout: its slots and the proxies before them."""
 
     def __init__(self, world: World) -> None:
         self.world = world
@@ -261,13 +261,16 @@ class Place:
         shown = [self.route[1]] + [route for at, _, route in self.routes if at > self.world.now]
         if slot is messages.Slot.CANARY:
             return any(route.share or route.matches for route in shown)
-        return any(route.share < 100 for route in shown) and bool(self.routes)
+        if slot is messages.Slot.BASELINE:
+            return any(route.split.baseline for route in shown)
+        return any(route.split.primary for route in shown) and bool(self.routes)
 
     def sight(self) -> Sight:
         order, route = self.route
         shown = Shown(order, route.share) if order else None
         return Sight(self.world.now, self._pods(messages.Slot.PRIMARY),
-                     self._pods(messages.Slot.CANARY), shown)  # fmt: skip
+                     self._pods(messages.Slot.CANARY), shown,
+                     self._pods(messages.Slot.BASELINE))  # fmt: skip
 
     def write(
         self, effect: messages.EnsureVersion | messages.SetRoute | messages.RemoveCanary
@@ -297,31 +300,46 @@ class Place:
             side.ready_at.append(self._ready_at(effect.version))
 
     def remove(self, effect: messages.RemoveCanary) -> None:
-        if not self._newest(messages.Slot.CANARY, effect.order):
-            return
-        if self.carries(messages.Slot.CANARY):
-            self.hurt.append("canary removed under traffic")
-        if self.route[1].joined:
-            self.hurt.append("canary removed while the proxies hold it")
-        self.slots[messages.Slot.CANARY] = None
+        for slot in (messages.Slot.CANARY, messages.Slot.BASELINE):
+            if not self._newest(slot, effect.order):
+                continue
+            if self.carries(slot):
+                self.hurt.append(f"{slot.value} removed under traffic")
+            if self.holds(self.route[1], slot) and self.slots[slot]:
+                self.hurt.append(f"{slot.value} removed while the proxies hold it")
+            self.slots[slot] = None
+
+    @staticmethod
+    def holds(route: Route, slot: messages.Slot) -> bool:
+        return route.compared if slot is messages.Slot.BASELINE else route.joined
 
     def set_route(self, effect: messages.SetRoute) -> None:
         if not self._newest("route", effect.order):
             return
         before = self.routes[-1][2] if self.routes else AT_HOME
+        self._watch_newcomers(before, effect.route)
         if before.joined != effect.route.joined and (before.share or effect.route.share):
             self.hurt.append("joined or left with weight")
-        if effect.route.joined and not before.joined and not self.ready(messages.Slot.CANARY):
-            self.hurt.append("a canary joined without a ready pod")
         if effect.route.reaches_canary and not self.ready(messages.Slot.CANARY):
             self.hurt.append("weight to a canary without a ready pod")
-        rose = effect.route.share > before.share
-        if rose and not self.known(messages.Slot.CANARY):
-            self.hurt.append("weight to a canary the mesh does not know")
         if effect.route.share < before.share and not self.ready(messages.Slot.PRIMARY):
             self.hurt.append("weight to a primary without a ready pod")
         lag = self.world.habits.lag
         self.routes.append((self.world.now + lag * SECOND, effect.order, effect.route))
+
+    def _watch_newcomers(self, before: Route, after: Route) -> None:
+        weighted = before.split.baseline or after.split.baseline
+        if before.compared != after.compared and weighted:
+            self.hurt.append("a baseline joined or left with weight")
+        for slot in (messages.Slot.CANARY, messages.Slot.BASELINE):
+            joins = self.holds(after, slot) and not self.holds(before, slot)
+            if joins and not self.ready(slot):
+                self.hurt.append(f"a {slot.value} joined without a ready pod")
+            rose = getattr(after.split, slot.value) > getattr(before.split, slot.value)
+            if rose and not self.known(slot):
+                self.hurt.append(f"weight to a {slot.value} the mesh does not know")
+        if after.share > before.share and after.split.primary > before.split.primary:
+            self.hurt.append("more weight to the primary on the way up")
 
     def crash(self, slot: messages.Slot) -> None:
         side = self.slots[slot]
@@ -329,14 +347,15 @@ class Place:
             side.ready_at = [self._ready_at(side.version) for _ in side.ready_at]
 
     def known(self, slot: messages.Slot) -> int:
-        held = self.route[1].joined if slot is messages.Slot.CANARY else bool(self.routes)
+        primary = slot is messages.Slot.PRIMARY
+        held = bool(self.routes) if primary else self.holds(self.route[1], slot)
         return self.ready(slot, self.world.habits.lag) if held else 0
 
     def healthy(self) -> bool:
         """Whether every request now meets a ready pod."""
-        share = self.route[1].share
-        needs = {messages.Slot.CANARY: share > 0, messages.Slot.PRIMARY: share < 100}
-        return all(self.ready(slot) > 0 for slot, needed in needs.items() if needed)
+        split = self.route[1].split
+        needs = zip(messages.Slot, (split.primary, split.canary, split.baseline), strict=True)
+        return all(self.ready(slot) > 0 for slot, needed in needs if needed)
 
     def _pods(self, slot: messages.Slot) -> Pods | None:
         side = self.slots[slot]

@@ -10,11 +10,12 @@ from fairlead.domain.traffic.routes import Affinity, How, Match, Route, Where
 from fairlead.domain.values import Percent, percent
 
 
-@given(st.integers(0, 100))
-def test_a_split_always_sums_to_100(share: int) -> None:
-    split = weights.giving(share)
+@given(st.integers(0, 50), st.integers(0, 50))
+def test_a_split_always_sums_to_100(share: int, beside: int) -> None:
+    split = weights.giving(share, beside)
 
-    assert (split.primary + split.canary, split.canary) == (100, share)
+    assert split.primary + split.canary + split.baseline == 100
+    assert (split.canary, split.baseline) == (share, beside)
 
 
 @pytest.mark.parametrize("share", [-1, 101, 1000, True])
@@ -24,7 +25,7 @@ def test_a_share_outside_0_to_100_is_refused(share: int) -> None:
 
 
 def test_weights_that_do_not_sum_to_100_are_refused() -> None:
-    with pytest.raises(errors.Rejected, match="do not sum to 100: 30 and 10"):
+    with pytest.raises(errors.Rejected, match="do not sum to 100: 30, 10 and 0"):
         weights.Split(Percent(30), Percent(10))
 
 
@@ -57,6 +58,21 @@ def test_a_route_reaches_its_canary_only_after_it_joined() -> None:
 
     assert not routes.STANDBY.reaches_canary
     assert routes.only_split(1).reaches_canary
+
+
+def test_a_route_reaches_its_baseline_only_after_it_joined() -> None:
+    compared = Route(joined=True, compared=True)
+    with pytest.raises(errors.Rejected, match="baseline which has not joined"):
+        Route(weights.giving(5, 5), joined=True)
+    with pytest.raises(errors.Rejected, match="baseline which has not joined"):
+        Route(compared=True)
+
+    assert routes.STANDBY.holds(routes.AT_HOME)
+    assert not routes.STANDBY.holds(compared)
+    assert routes.STANDBY.holding(compared) == compared
+    assert Route(weights.giving(5, 5), True, compared=True).only(7) == Route(
+        weights.giving(7), joined=True, compared=True
+    )
 
 
 def test_more_share_mirror_or_matches_is_a_rise_and_less_is_not() -> None:

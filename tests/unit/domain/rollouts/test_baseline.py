@@ -1,0 +1,194 @@
+"""A baseline: the stable version once more beside the canary, for the judge to compare with."""
+
+from dataclasses import replace
+
+import pytest
+
+from fairlead import errors
+from fairlead.domain.rollouts import events as told
+from fairlead.domain.rollouts import messages, states, steps, view
+from fairlead.domain.rollouts.messages import Slot
+from fairlead.domain.rollouts.spec import Spec
+from fairlead.domain.rollouts.strategy import Kind, Pace, Scale, Strategy
+from fairlead.domain.traffic.routes import Match, Where
+from fairlead.domain.values import Percent
+from tests.unit.domain.rollouts.stories import ERRORS, asked_shares, ended, live
+from tests.unit.domain.rollouts.world import BAD, SECOND, Habits, World
+
+STEPS = Strategy(steps=(Pace(Percent(10)), Pace(Percent(50))), baseline=True)
+SPEC = Spec(STEPS, (ERRORS,))
+
+
+def splits(*shares: int) -> list[tuple[int, int, int]]:
+    plan = steps.plan(Strategy(steps=tuple(Pace(Percent(n)) for n in shares), baseline=True))
+    return [(s.route.split.primary, s.route.split.canary, s.route.split.baseline) for s in plan]
+
+
+def measures(world: World) -> list[tuple[int, Slot]]:
+    asked = [each for each in world.effects if isinstance(each, messages.Measure)]
+    return [(each.share, each.control) for each in asked]
+
+
+def test_the_baseline_gets_as_much_as_the_canary_up_to_a_third() -> None:
+    assert splits(5, 20, 33, 50) == [(90, 5, 5), (60, 20, 20), (34, 33, 33), (34, 50, 16),
+                                     (0, 100, 0)]  # fmt: skip
+    assert splits(10, 50) == [(80, 10, 10), (50, 50, 0), (0, 100, 0)]
+
+
+@pytest.mark.parametrize("shares", [(5, 20, 50), (30, 40, 50), (33, 34, 90), (0, 10, 100)])
+def test_the_primary_never_gets_more_on_the_way_up(shares: tuple[int, ...]) -> None:
+    primaries = [primary for primary, _, _ in splits(*shares)]
+
+    assert primaries == sorted(primaries, reverse=True)
+
+
+def test_a_strategy_without_weights_has_no_baseline() -> None:
+    beta = (Match(Where.HEADER, "x-beta", "1"),)
+    for other in ({"kind": Kind.BLUE_GREEN}, {"kind": Kind.AB, "matches": beta}):
+        with pytest.raises(errors.Rejected, match="a baseline in a strategy without weights"):
+            Strategy(baseline=True, **other)
+
+
+def test_a_good_version_is_compared_with_its_baseline_and_promoted() -> None:
+    world = live(SPEC)
+
+    assert ended(world).ending is told.Ending.PROMOTED
+    assert asked_shares(world) == [0, 10, 50, 100, 0]
+    assert measures(world) == [(10, Slot.BASELINE)] * 2 + [(50, Slot.PRIMARY)] * 2 + [
+        (100, Slot.PRIMARY)] * 2  # fmt: skip
+    place = world.place("shop")
+    assert (place.hurt, place.slots[Slot.CANARY], place.slots[Slot.BASELINE]) == ([], None, None)
+
+
+def test_pods_of_both_come_first_and_both_join_in_one_write() -> None:
+    world = live(SPEC)
+    world.run_until(states.Watching)
+
+    asked = [each for each in world.told() if isinstance(each, told.VersionAsked | told.RouteAsked)]
+    slots = [each.slot for each in asked if isinstance(each, told.VersionAsked)]
+    routes = [each.route for each in asked if isinstance(each, told.RouteAsked)]
+    assert slots == [Slot.PRIMARY, Slot.CANARY, Slot.BASELINE]
+    held = [(route.joined, route.compared, route.split.baseline) for route in routes]
+    assert held == [(False, False, 0), (True, True, 0), (True, True, 10)]
+    status = view.status(world.state())
+    weights = [status[f"{slot.value}Weight"] for slot in Slot]
+    assert weights == [80, 10, 10]
+
+
+def test_a_bad_version_goes_home_with_its_baseline() -> None:
+    world = live(SPEC, Habits(verdicts={"v2": BAD}))
+
+    assert ended(world).ending is told.Ending.TAKEN_BACK
+    assert asked_shares(world) == [0, 10, 0]
+    place = world.place("shop")
+    assert (place.hurt, place.slots[Slot.CANARY], place.slots[Slot.BASELINE]) == ([], None, None)
+
+
+def test_a_baseline_that_never_gets_ready_takes_the_run_home_at_its_deadline() -> None:
+    world = World()
+    world.want("v1", SPEC)
+    world.run_until(states.Idle)
+    world.habits = replace(world.habits, broken=frozenset({"v1"}))
+    world.want("v2", SPEC)
+
+    assert "0 of 1 baseline pods ready" in ended(world).why
+    assert asked_shares(world) == [0]
+
+
+def test_a_baseline_that_loses_its_pods_takes_the_run_home_at_once() -> None:
+    world = live(SPEC)
+    world.run_until(states.Watching)
+    world.run(longest=5)
+
+    world.place("shop").crash(Slot.BASELINE)
+    world.observe()
+
+    assert isinstance(world.state(), states.GoingHome)
+    assert world.state().why == "the baseline has no ready pod at 10 %"
+    assert world.state().book.route.split.primary == 100
+
+
+def test_a_dead_primary_leaves_the_baseline_its_share_until_somebody_is_ready() -> None:
+    world = live(SPEC, Habits(ready_after=120))
+    world.run_until(states.Watching)
+    world.run(longest=5)
+
+    world.place("shop").crash(Slot.PRIMARY)
+    world.observe()
+    world.send(messages.Abort("ada"))
+    world.run(longest=60)
+
+    assert world.state().book.route.split.baseline == 10
+    assert ended(world).ending is told.Ending.TAKEN_BACK
+    assert world.place("shop").healthy()
+
+
+def test_the_baseline_is_as_large_as_the_canary_and_never_smaller_under_traffic() -> None:
+    strategy = Strategy(steps=(Pace(Percent(30)), Pace(Percent(40))), baseline=True)
+    world = live(Spec(strategy, (ERRORS,)), replicas=10)
+    ended(world)
+
+    asked = [each for each in world.effects if isinstance(each, messages.EnsureVersion)]
+    sizes = {slot: [e.replicas for e in asked if e.slot is slot] for slot in Slot}
+    assert sizes[Slot.CANARY] == [3, 4, 10]
+    # At 40 % it has 20 %, which two could carry.
+    assert sizes[Slot.BASELINE] == [3, 3]
+    assert world.place("shop").hurt == []
+
+
+def test_a_fixed_scale_holds_for_both() -> None:
+    world = live(Spec(replace(STEPS, scale=Scale(2)), (ERRORS,)), replicas=10)
+    world.run_until(states.Watching)
+
+    asked = [each for each in world.effects if isinstance(each, messages.EnsureVersion)]
+    assert [each.replicas for each in asked if each.slot is not Slot.PRIMARY] == [2, 2]
+
+
+def test_who_goes_straight_makes_no_baseline() -> None:
+    world = World()
+    world.want("v1", SPEC)
+    world.run_until(states.Idle)
+    world.want("v2", SPEC, override=True)
+
+    assert ended(world).ending is told.Ending.PROMOTED
+    asked = [each for each in world.effects if isinstance(each, messages.EnsureVersion)]
+    assert Slot.BASELINE not in {each.slot for each in asked}
+
+
+def test_who_goes_straight_on_the_way_does_not_wait_for_the_baseline() -> None:
+    world = live(SPEC)
+    world.habits = replace(world.habits, broken=frozenset({"v1"}))
+    world.send(messages.PromoteFully("ada"))
+
+    assert ended(world).ending is told.Ending.PROMOTED
+    assert asked_shares(world) == [0, 100, 0]
+    assert world.place("shop").hurt == []
+    assert world.place("shop").slots[Slot.BASELINE] is None
+
+
+def test_an_autoscaled_primary_grows_for_all_it_gave_away() -> None:
+    world = live(SPEC, replicas=None)
+    world.run_until(states.Watching)
+    side = world.place("shop").slots[Slot.PRIMARY]
+    assert side is not None
+    side.ready_at = [world.now - SECOND] * 8
+    world.observe()
+
+    world.send(messages.Abort("ada"))
+
+    asked = [each for each in world.effects if isinstance(each, messages.EnsureVersion)]
+    assert (asked[-1].slot, asked[-1].at_least) == (Slot.PRIMARY, 10)
+
+
+def test_a_baseline_left_behind_is_removed() -> None:
+    world = live(SPEC)
+    ended(world)
+    place = world.place("shop")
+    place.slots[Slot.BASELINE] = place.slots[Slot.PRIMARY]
+    world.now += 60 * SECOND
+    world.observe()
+    world.run(longest=30)
+
+    drifts = [each.what for each in world.told() if isinstance(each, told.Drifted)]
+    assert drifts == ["a baseline was left behind"]
+    assert place.slots[Slot.BASELINE] is None
