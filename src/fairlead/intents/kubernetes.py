@@ -144,6 +144,9 @@ class Look:
     again: float = 0.0
     """Seconds after which to look again; 0: when something changes."""
 
+    refusal: Rejected | None = None
+    """Why the object is not taken as it stands, where an earlier one of it still is."""
+
 
 @dataclass(frozen=True, slots=True)
 class Kind:
@@ -301,7 +304,9 @@ class Door:
         except Rejected as error:
             await self._refused(known, obj, error)
             return None
-        if known.refusal:
+        if look.refusal is not None:
+            await self._refused(known, obj, look.refusal)
+        elif known.refusal:
             await self._cluster.accept(obj)
             known.refusal = ""
         await self._obey(known, obj, look.requests)

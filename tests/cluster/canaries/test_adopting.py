@@ -100,3 +100,26 @@ async def test_a_deleted_object_gives_target_and_route_back(theirs: Scene) -> No
     assert after["spec"] == before["spec"]
     assert not target["spec"].get("paused")
     assert not [key for key in target["metadata"]["annotations"] if key.startswith("fairlead.dev")]
+
+
+@pytest.mark.requirement("canary R8", "canary R19")
+@pytest.mark.parametrize("store", ["store", "another"], ids=["kept", "lost"])
+async def test_an_object_that_makes_no_sense_any_more_still_gives_back(
+    theirs: Scene, store: str
+) -> None:
+    before = await theirs.admin.get(theirs.route("front"))
+    async with theirs.operating():
+        await theirs.until("shop", phase="Stable")
+        await theirs.admin.apply(theirs.deployment("shop"), deployment("shop:2"), "gitops")
+        await theirs.until("shop", phase="AwaitingApproval")
+    down = {"spec": {"strategy": {"steps": [50, 20], "paces": None}}}
+    await theirs.admin.patch(theirs.path("shop"), down)
+
+    async with theirs.operating(store):
+        await theirs.admin.delete(theirs.path("shop"))
+        await theirs.admin.wait_until_gone(theirs.path("shop"))
+
+    after = await theirs.admin.get(theirs.route("front"))
+    target = await theirs.admin.get(theirs.deployment("shop"))
+    assert after["spec"] == before["spec"]
+    assert not target["spec"].get("paused")

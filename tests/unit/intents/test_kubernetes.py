@@ -371,6 +371,21 @@ async def test_a_refused_request_is_told_and_is_done_too(cluster: Cluster, engin
     ]
 
 
+async def test_an_object_may_be_refused_while_an_earlier_one_of_it_is_gone_by(
+    cluster: Cluster, engine: Engine
+) -> None:
+    cluster.objects[HERE] = living()
+    request = {"abort": Request("1", "Abort")}
+    held = Look({"sight": Level("calm")}, request, 3.0, Rejected("no such sea", hint="look"))
+    door = Door(told_by(held, held, Look({"sight": Level("calm")})), cluster, engine)
+
+    waits = [await door.look(HERE) for _ in range(3)]
+
+    assert engine.commands == ["calm", "Abort"]
+    assert waits == [3.0, 3.0, None]
+    assert cluster.told == ["north: no such sea", "done: {'abort': '1'}", "north: accepted"]
+
+
 @pytest.mark.parametrize("stream", ["rollout/shop", "rollout/a/b", "rollout/a/b/c/d"])
 def test_a_stream_of_another_shape_stands_for_no_object(stream: str) -> None:
     assert place_of(stream) is None

@@ -55,6 +55,9 @@ class Desk:
     def provider(self, reading: Reading) -> Provider:
         return self._canaries.providers[reading.provider]
 
+    def kept(self, obj: Object, *, under_way: bool) -> Object | None:
+        return self._canaries.readings.kept(obj, under_way=under_way)
+
     def see(self, case: Case) -> Sight:
         return self._canaries.see(case.reading, case.around).sight
 
@@ -64,7 +67,7 @@ class Desk:
         return None if held is None else self.case(*held)
 
     def case(self, station: Station, obj: Object) -> Case:
-        return Case(station, obj, self._canaries.readings.of(obj), station.surroundings(obj))
+        return Case(station, obj, self._canaries.readings.acting(obj), station.surroundings(obj))
 
     @contextlib.asynccontextmanager
     async def turn(self, name: str) -> AsyncIterator[Case | None]:

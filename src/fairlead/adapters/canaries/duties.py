@@ -167,8 +167,8 @@ class Care:
         if not finalizers.holds(obj, names.FINALIZER):
             return
         with contextlib.suppress(Rejected):
-            # One that cannot be read any more must not stay for ever.
-            case = Case(station, obj, reading.read(obj), station.surroundings(obj))
+            # One that could never be read must not stay for ever.
+            case = self._desk.case(station, obj)
             await self._router.restore(case)
             if case.reading.is_target:
                 await targets.give_back(self._desk, case)

@@ -35,6 +35,9 @@ ISTIO_CANARIES = Api("fairlead.dev", "v1alpha1", "istiocanarydeployments", "Isti
 BY_SPEC = "spec.paused"
 """Who pauses by the field, so that only the field ends that pause."""
 
+BY_REVIEW = "spec"
+"""Who pauses because the spec makes no sense; a spec that does ends that pause."""
+
 _COLUMNS = (
     ("Phase", ".status.phase"),
     ("Weight", ".status.canaryWeight"),
@@ -59,7 +62,7 @@ class Canaries:
         self.ledger = Ledger()
         self.readings = reading.Readings()
         self.refused: set[str] = set()
-        """UIDs of objects that make no sense as they stand; no child of theirs is written."""
+        """UIDs of objects that never made sense; no child of theirs is written."""
 
         self.answers: Answers | None = None
         """Says of a check why it cannot be asked; None where nobody knows yet."""
@@ -70,15 +73,19 @@ class Canaries:
         )
 
     def observe(self, obj: Object, around: Around) -> Look:
-        """The levels of one object; InvalidSpec where it makes no sense."""
+        """The levels of one object; InvalidSpec where it makes no sense and never did."""
         uid = obj["metadata"]["uid"]
         try:
             found = self._read(obj, around)
             template = reading.template_of(found, around)
-        except Rejected:
+        except Rejected as error:
+            held = self._held(obj, around, error)
+            if held is not None:
+                return held
             self.refused.add(uid)
             raise
         self.refused.discard(uid)
+        self.readings.stand(found, obj)
         seen = self.see(found, around)
         want = messages.Want(
             name=stream_key(obj),
@@ -90,6 +97,20 @@ class Canaries:
         )
         levels = {"want": Level(want), "sight": _sighted(seen.sight)}
         return Look({**levels, **_paused(obj, found)}, requests(obj, found), seen.again)
+
+    def _held(self, obj: Object, around: Around, error: Rejected) -> Look | None:
+        """What the last spec that made sense shows: no step up by it, and the way home is open."""
+        found = self.readings.standing(obj)
+        if found is None:
+            return None
+        seen = self.see(found, around)
+        levels = {"sight": _sighted(seen.sight)}
+        if (obj.get("status") or {}).get("canaryRevision"):
+            halt = messages.Pause(BY_REVIEW, error.message)
+            levels["paused"] = Level(halt, (error.message, _halt(obj).get("at")))
+        asked = requests(obj, found)
+        safe = {verb: asked[verb] for verb in ("abort", "pause") if verb in asked}
+        return Look(levels, safe, seen.again, error)
 
     def see(self, found: Reading, around: Around) -> seeing.Seen:
         provider, ledger = self.providers[found.provider], self.ledger
@@ -204,11 +225,17 @@ def _paused(obj: Object, found: Reading) -> Mapping[str, Level]:
     if found.paused:
         pause = messages.Pause(BY_SPEC, "spec.paused is set")
         return {"paused": Level(pause, found.generation)}
-    memory = (obj.get("status") or {}).get("memory") or {}
-    halt = ((memory.get("data") or {}).get("book") or {}).get("paused") or {}
-    if halt.get("by") != BY_SPEC:
+    halt = _halt(obj)
+    if halt.get("by") not in (BY_SPEC, BY_REVIEW):
         return {}
-    return {"paused": Level(messages.Resume(BY_SPEC), (halt.get("at"), found.generation))}
+    return {"paused": Level(messages.Resume(halt["by"]), (halt.get("at"), found.generation))}
+
+
+def _halt(obj: Object) -> Mapping[str, Any]:
+    """Who paused and when, as the status remembers it."""
+    memory = (obj.get("status") or {}).get("memory") or {}
+    found: Mapping[str, Any] = ((memory.get("data") or {}).get("book") or {}).get("paused") or {}
+    return found
 
 
 def _replicas(found: Reading, around: Around) -> int | None:

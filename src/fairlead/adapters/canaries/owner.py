@@ -107,7 +107,11 @@ class Owner:
         now = self._desk.gear.clock.now()
         merged = statuses.with_conditions(before.get("conditions") or [], news, generation, now)
         beside = {key: before[key] for key in _BESIDE if key in before}
-        return {**beside, **status.status, "serial": status.serial, "conditions": merged}
+        under_way = bool(status.status.get("canaryRevision"))
+        # It leads the way home, or gives back, should the next spec make no sense.
+        kept = self._desk.kept(live, under_way=under_way)
+        told = {**status.status, "serial": status.serial, "conditions": merged}
+        return {**beside, **told, **({"accepted": kept} if kept is not None else {})}
 
 
 class Herald:

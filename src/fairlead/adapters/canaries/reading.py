@@ -4,6 +4,7 @@ object ──► words (types.py) ──► Reading: rules, names, provider and 
 target, configs ──► version (what the workload means today)
 """
 
+import contextlib
 import hashlib
 from collections import OrderedDict
 from collections.abc import Mapping
@@ -99,6 +100,8 @@ class Readings:
     def __init__(self) -> None:
         self._kept: OrderedDict[str, Reading] = OrderedDict()
         self._good: dict[str, object] = {}
+        self._standing: OrderedDict[str, tuple[Reading, Object]] = OrderedDict()
+        """By UID the last reading that made sense with all around it, and its words."""
 
     def of(self, obj: Object) -> Reading:
         """What `read` says; a generation stands for its spec, as the API server counts it."""
@@ -120,6 +123,57 @@ class Readings:
 
     def good(self, found: Reading, by: object) -> None:
         self._good[found.uid] = by
+
+    def stand(self, found: Reading, obj: Object) -> None:
+        """This reading makes sense; it is gone by until another one does."""
+        known = self._standing.get(found.uid)
+        if known is None or known[0] is not found:
+            self._standing[found.uid] = found, obj["spec"]
+        self._standing.move_to_end(found.uid)
+        if len(self._standing) > _REMEMBERED:
+            self._standing.popitem(last=False)
+
+    def standing(self, obj: Object) -> Reading | None:
+        """What the object said when it last made sense, also if this process never saw that."""
+        uid = str(obj["metadata"].get("uid", ""))
+        if uid not in self._standing:
+            self._recall(obj)
+        known = self._standing.get(uid)
+        return None if known is None else known[0]
+
+    def acting(self, obj: Object) -> Reading:
+        """By what effects are performed: what made sense last, else what stands there now."""
+        return self.standing(obj) or self.of(obj)
+
+    def kept(self, obj: Object, *, under_way: bool) -> Object | None:
+        """What an object's status keeps of the reading that stands, for a successor of ours.
+
+        Only where something would have to go home or be given back. Without the template: a
+        version that runs is kept elsewhere, by its name.
+        """
+        found = self.standing(obj)
+        if found is None or not (under_way or found.adopts):
+            return None
+        words = self._standing[found.uid][1]
+        workload = words.get("deploymentSpec")
+        if workload is not None:
+            bare = {key: value for key, value in workload.items() if key != "template"}
+            words = {**words, "deploymentSpec": bare}
+        return {"generation": found.generation, "spec": words}
+
+    def _recall(self, obj: Object) -> None:
+        told = (obj.get("status") or {}).get("accepted")
+        if not isinstance(told, dict):
+            return
+        generation = told.get("generation")
+        with contextlib.suppress(Rejected):
+            if generation == obj["metadata"].get("generation"):
+                # The object itself still says it, and says more of it.
+                self.stand(self.of(obj), obj)
+                return
+            meta = {**obj["metadata"], "generation": generation}
+            earlier = {**obj, "metadata": meta, "spec": told.get("spec")}
+            self.stand(read(earlier), earlier)
 
 
 def template_of(reading: Reading, around: Around) -> Object:

@@ -196,7 +196,10 @@ class ConditionWords(msgspec.Struct, rename="camel"):
 
 
 class Status(msgspec.Struct, rename="camel"):
-    """Where the rollout is; `memory` is what an operator with an empty store goes on from."""
+    """Where the rollout is; `memory` is what an operator with an empty store goes on from.
+
+    `accepted` is the last spec that made sense, for as long as something would have to go home.
+    """
 
     phase: str = ""
     message: str = ""
@@ -218,4 +221,5 @@ class Status(msgspec.Struct, rename="camel"):
     revisions: list[str] = []
     requests: dict[str, str] = {}
     conditions: list[ConditionWords] = []
+    accepted: Any = None
     memory: Any = None
