@@ -123,3 +123,101 @@ async def test_an_object_that_makes_no_sense_any_more_still_gives_back(
     target = await theirs.admin.get(theirs.deployment("shop"))
     assert after["spec"] == before["spec"]
     assert not target["spec"].get("paused")
+
+
+def slow(image: str) -> client.Json:
+    """One pod after the other, so that there is a moment between two versions."""
+    made = deployment(image)
+    made["spec"] |= {
+        "minReadySeconds": 2,
+        "strategy": {"rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}},
+    }
+    return made
+
+
+async def promoting(theirs: Scene) -> None:
+    """Version 2 has all requests, and the target is on its way to become it."""
+    await theirs.admin.apply(theirs.deployment("shop"), slow("shop:1"), "gitops")
+    await theirs.until("shop", phase="Stable")
+    await theirs.until_so(theirs.deployment("shop"), lambda obj: obj["spec"].get("paused") is True)
+    await theirs.admin.apply(theirs.deployment("shop"), slow("shop:2"), "gitops")
+    await theirs.until("shop", phase="AwaitingApproval")
+    await theirs.ask("shop", approve="1")
+    await theirs.until_so(
+        theirs.deployment("shop"),
+        lambda obj: (
+            not obj["spec"].get("paused")
+            and obj["status"].get("observedGeneration") == obj["metadata"]["generation"]
+            and 0 < obj["status"].get("updatedReplicas", 0) < obj["status"]["replicas"]
+        ),
+    )
+
+
+def held_at(obj: client.Json, image: str) -> bool:
+    says: str = obj["spec"]["template"]["spec"]["containers"][0]["image"]
+    return says == image and obj["spec"].get("paused") is True
+
+
+async def images(theirs: Scene) -> set[str]:
+    """What the target's pods run."""
+    found = await theirs.admin.get(theirs.space.path("pods"))
+    return {
+        one["spec"]["containers"][0]["image"]
+        for one in found["items"]
+        if one["metadata"]["labels"]["app"] == "shop" and "deletionTimestamp" not in one["metadata"]
+    }
+
+
+@pytest.mark.requirement("canary R6", "canary R14")
+async def test_a_target_edited_in_its_promotion_goes_its_own_way_next(theirs: Scene) -> None:
+    async with theirs.operating() as ship:
+        await promoting(theirs)
+
+        await theirs.admin.apply(theirs.deployment("shop"), slow("shop:3"), "gitops")
+
+        await theirs.until("shop", phase="AwaitingApproval", canaryVersion="shop:3")
+        await ship.settled()
+        await theirs.until_so(theirs.deployment("shop"), lambda obj: held_at(obj, "shop:3"))
+        assert (await theirs.admin.get(theirs.path("shop")))["status"]["stableVersion"] == "shop:2"
+        assert await images(theirs) == {"shop:2"}
+        assert "Parked" in await theirs.reasons("shop")
+        await theirs.ask("shop", approve="2")
+        await theirs.until("shop", phase="Stable", stableVersion="shop:3")
+        # Without force: nobody claims the template but who applies it.
+        await theirs.admin.apply(theirs.deployment("shop"), slow("shop:4"), "gitops")
+        await theirs.until("shop", phase="AwaitingApproval", canaryVersion="shop:4")
+
+
+async def test_an_edit_that_waits_outlives_an_abort_and_an_operator(theirs: Scene) -> None:
+    async with theirs.operating():
+        await promoting(theirs)
+        await theirs.admin.apply(theirs.deployment("shop"), slow("shop:3"), "gitops")
+        await theirs.until_so(
+            theirs.deployment("shop"),
+            lambda obj: "fairlead.dev/parked" in obj["metadata"]["annotations"],
+        )
+    async with theirs.operating("another"):
+        await theirs.ask("shop", abort="1")
+        found = await theirs.until("shop", phase="AwaitingApproval", canaryVersion="shop:3")
+        held = await theirs.until_so(theirs.deployment("shop"), lambda obj: held_at(obj, "shop:3"))
+
+    assert found["status"]["stableVersion"] in ("shop:1", "shop:2")
+    assert "fairlead.dev/parked" not in held["metadata"]["annotations"]
+    assert await images(theirs) == {found["status"]["stableVersion"]}
+
+
+async def test_an_edit_that_waits_is_given_back(theirs: Scene) -> None:
+    async with theirs.operating():
+        await promoting(theirs)
+        await theirs.admin.apply(theirs.deployment("shop"), slow("shop:3"), "gitops")
+        await theirs.until_so(
+            theirs.deployment("shop"),
+            lambda obj: "fairlead.dev/parked" in obj["metadata"]["annotations"],
+        )
+        await theirs.admin.delete(theirs.path("shop"))
+        await theirs.admin.wait_until_gone(theirs.path("shop"))
+
+    target = await theirs.admin.get(theirs.deployment("shop"))
+    assert target["spec"]["template"]["spec"]["containers"][0]["image"] == "shop:3"
+    assert not target["spec"].get("paused")
+    assert not [key for key in target["metadata"]["annotations"] if key.startswith("fairlead.dev")]

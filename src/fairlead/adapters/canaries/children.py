@@ -158,9 +158,15 @@ _OURS = ("replicas", "selector", "template", "paused")
 def _template(template: Object, chosen: Mapping[str, str], version: Version) -> Object:
     meta = dict(template.get("metadata") or {})
     meta["labels"] = {**(meta.get("labels") or {}), **chosen}
-    if version.configs:
-        # Pods of the same template that read other configs are other pods.
-        meta["annotations"] = {**(meta.get("annotations") or {}), names.CONFIGS: version.configs}
+    return with_configs({**template, "metadata": meta}, version)
+
+
+def with_configs(template: Object, version: Version) -> Object:
+    """Pods of the same template that read other configs are other pods."""
+    if not version.configs:
+        return template
+    meta = dict(template.get("metadata") or {})
+    meta["annotations"] = {**(meta.get("annotations") or {}), names.CONFIGS: version.configs}
     return {**template, "metadata": meta}
 
 

@@ -144,7 +144,7 @@ class Care:
         await self._platform.serve(case)
         await self._platform.restore(case)
         if case.reading.is_target:
-            await targets.tend(self._desk, case)
+            await targets.tend(self._desk, case, self._platform)
         if self._stand(case) == before:
             self._in_order[case.uid] = before
             if len(self._in_order) > _REMEMBERED:
@@ -171,7 +171,7 @@ class Care:
             case = self._desk.case(station, obj)
             await self._router.restore(case)
             if case.reading.is_target:
-                await targets.give_back(self._desk, case)
+                await targets.give_back(self._desk, case, self._platform)
         await self._desk.release(station, obj)
 
     def _count(self, station: Station, obj: Object) -> None:

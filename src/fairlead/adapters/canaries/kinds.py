@@ -77,7 +77,7 @@ class Canaries:
         uid = obj["metadata"]["uid"]
         try:
             found = self._read(obj, around)
-            template = reading.template_of(found, around)
+            version = reading.wanted(found, around)
         except Rejected as error:
             held = self._held(obj, around, error)
             if held is not None:
@@ -90,7 +90,7 @@ class Canaries:
         want = messages.Want(
             name=stream_key(obj),
             spec=found.spec,
-            version=reading.version(template, around),
+            version=version,
             replicas=_replicas(found, around),
             override=found.override,
             generation=found.generation,

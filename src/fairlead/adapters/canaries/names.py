@@ -33,6 +33,9 @@ SINCE = "fairlead.dev/since"
 SHAPE = "fairlead.dev/shape"
 """Annotation: a digest of all that users say of a Deployment besides its version and scale."""
 
+PARKED = "fairlead.dev/parked"
+"""Annotation of a target: the version of an edit that waits until the target may change."""
+
 FINALIZER = "fairlead.dev/rollout"
 REQUESTS = "fairlead.dev/"
 """Before the verb of a request: fairlead.dev/approve."""

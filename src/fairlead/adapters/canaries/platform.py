@@ -38,9 +38,10 @@ class Platform:
                 return
             template = await self.template(case, wanted.version)
             if wanted.slot is Slot.PRIMARY:
-                await self._keep(case, wanted.version, template)
+                await self.keep(case, wanted.version, template)
+                await self._forget_oldest(case, wanted.version)
             if wanted.slot is Slot.PRIMARY and case.reading.is_target:
-                await targets.roll(self._desk, case, wanted.version, template, wanted.order)
+                await targets.roll(self._desk, case, self, wanted)
             else:
                 await self._apply(case, wanted, template)
             part = wanted.slot.value
@@ -169,8 +170,8 @@ class Platform:
         theirs = found[0]["spec"] if case.reading.is_target and found else None
         return children.deployment(case.reading, workload, template, hold, theirs)
 
-    async def _keep(self, case: Case, version: Version, template: Object) -> None:
-        """Keep the version by its name, and no more of them than the object asks for."""
+    async def keep(self, case: Case, version: Version, template: Object) -> None:
+        """Keep the version by its name."""
         cache = self._desk.cache(case, names.REVISIONS)
         name = children.revision_name(case.reading, version.revision)
         if Key(case.reading.namespace, name) in cache:
@@ -180,8 +181,24 @@ class Platform:
         made = children.revision(case.reading, version, template, number)
         await self._desk.apply(case, names.REVISIONS, made)
         self._desk.ledger.keep_template(case.uid, version.revision, template)
-        # One more than can be rolled back to: the version that runs.
-        for old in kept[: max(0, len(kept) - case.reading.spec.keep)]:
+
+    async def _forget_oldest(self, case: Case, version: Version) -> None:
+        """Of the earlier ones no more than the object asks for; an edit that waits is none."""
+        live = seeing.slot_of(case.reading, Slot.PRIMARY, case.around)
+        waits = readings.parked(live) if live is not None else None
+        held = children.version_in(live) if live is not None else None
+        if held == version:
+            return
+        spared = {
+            children.revision_name(case.reading, one.revision)
+            for one in (version, held, waits)
+            if one is not None
+        }
+        cache = self._desk.cache(case, names.REVISIONS)
+        kept = sorted(cache.owned_by(case.uid), key=lambda one: int(one.get("revision", 0)))
+        others = [one for one in kept if one["metadata"]["name"] not in spared]
+        room = case.reading.spec.keep - (held is not None)
+        for old in others[: max(0, len(others) - room)]:
             await case.station.held.applier.delete(cache, old)
 
     def _is_late(self, case: Case, slot: Slot, order: int) -> bool:

@@ -195,6 +195,27 @@ def workload_of(reading: Reading, around: Around) -> Object:
     return dict(found[0]["spec"])
 
 
+def wanted(reading: Reading, around: Around) -> Version:
+    """The version that is wanted now; of a target with an edit that waits, the edit's."""
+    template = template_of(reading, around)
+    waits = None
+    if reading.is_target:
+        waits = parked(around.found(names.DEPLOYMENTS, reading.names.primary)[0])
+    return waits or version(template, around)
+
+
+def parked(target: Object) -> Version | None:
+    """The version of an edit that waits until the target may change."""
+    told = (target["metadata"].get("annotations") or {}).get(names.PARKED, "")
+    parts = told.split("/", len(Version.__match_args__) - 1)
+    return Version(*parts) if len(parts) == len(Version.__match_args__) else None
+
+
+def parking(waits: Version) -> str:
+    """The annotation that `parked` reads."""
+    return f"{waits.revision}/{waits.template}/{waits.configs}/{waits.label}"
+
+
 def version(template: Object, around: Around) -> Version:
     """What the template and the configs it reads mean, and how people call it."""
     meant = triggers.template_hash(template)
