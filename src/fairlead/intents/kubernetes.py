@@ -104,6 +104,9 @@ class Related:
     terms: Callable[[Object], Iterable[str]] | None = None
     """Under which terms an object is found; None: under its name."""
 
+    traits: Callable[[Object], tuple[str, ...]] | None = None
+    """Further terms; who asked for one hears only of a change of the traits themselves."""
+
     kept: Callable[[Object], Object] | None = None
     """What the cache keeps of an object; None: all of it."""
 

@@ -40,24 +40,20 @@ def deployment(
 ) -> Object:
     """The Deployment of one slot, at this version and scale; `service` is a target's."""
     chosen = labels(reading, workload, hold.slot)
-    carried = chosen
-    if hold.slot is not Slot.PRIMARY and reading.provider != RATIO:
-        # What the Service selects by must differ as well, or it would find this slot.
-        by = (service or reading.service).get("selector") or {}
-        carried = {**names.apart(by, hold.slot), **chosen}
+    worn = carried(reading, workload, hold.slot, service)
     rest = {key: value for key, value in workload.items() if key not in _OURS}
     spec = {
         **rest,
         "replicas": hold.replicas,
         "selector": {"matchLabels": chosen},
-        "template": _template(template, carried, hold.version),
+        "template": _template(template, worn, hold.version),
     }
     name = reading.names.deployments[hold.slot]
     meta = _meta(reading, name, hold.slot) | {
         "annotations": {
             **marks(hold.version, hold.order),
             names.SINCE: str(hold.since),
-            names.SHAPE: compare.digest([rest, carried]),
+            names.SHAPE: compare.digest([rest, worn]),
         }
     }
     return _whole(names.DEPLOYMENTS, meta, spec=spec)
@@ -150,6 +146,18 @@ def labels(reading: Reading, workload: Object, slot: Slot) -> dict[str, str]:
         # The Service shares out itself, so the pods must look alike to it.
         return {**own, names.SLOT: slot.value}
     return own if slot is Slot.PRIMARY else names.apart(own, slot)
+
+
+def carried(
+    reading: Reading, workload: Object, slot: Slot, service: Object | None = None
+) -> dict[str, str]:
+    """The labels that a slot's pods get from us, beside those of the template."""
+    chosen = labels(reading, workload, slot)
+    if slot is Slot.PRIMARY or reading.provider == RATIO:
+        return chosen
+    # What the Service selects by must differ as well, or it would find this slot.
+    by = (service or reading.service).get("selector") or {}
+    return {**names.apart(by, slot), **chosen}
 
 
 _OURS = ("replicas", "selector", "template", "paused")

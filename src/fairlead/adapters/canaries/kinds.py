@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fairlead.adapters.canaries import names, reading, review, seeing, types
+from fairlead.adapters.canaries import names, overlaps, reading, review, seeing, types
 from fairlead.adapters.canaries.ledger import STANDING_BY, Ledger
 from fairlead.adapters.canaries.provider import Provider
 from fairlead.adapters.canaries.reading import Reading
@@ -176,7 +176,7 @@ class Canaries:
             if api != names.SERVICES
         }
         return (
-            Related(names.DEPLOYMENTS, terms=review.deployment_terms),
+            Related(names.DEPLOYMENTS, traits=overlaps.traits),
             Related(names.SERVICES),
             Related(names.REVISIONS, kept=seeing.kept_revision, writes=_WRITES),
             Related(names.CONFIG_MAPS, kept=seeing.kept_config),

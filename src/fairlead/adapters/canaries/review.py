@@ -8,9 +8,10 @@ makes no child either.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fairlead.adapters.canaries import children, names, seeing
+from fairlead.adapters.canaries import children, names, overlaps, seeing
 from fairlead.adapters.canaries.provider import Provider
 from fairlead.adapters.canaries.reading import Reading, read, workload_of
+from fairlead.adapters.kubernetes import objects
 from fairlead.domain.rollouts.messages import Slot
 from fairlead.domain.rollouts.strategy import Kind
 from fairlead.errors import Rejected
@@ -124,25 +125,45 @@ def _service(reading: Reading, around: Around) -> Iterator[tuple[str, str]]:
 
 def _overlaps(reading: Reading, around: Around) -> Iterator[tuple[str, str]]:
     """Two Deployments that select the same pods would take each other's away."""
-    workload = workload_of(reading, around)
-    selector = children.labels(reading, workload, Slot.PRIMARY)
     field = "targetRef.name" if reading.is_target else "deploymentSpec.selector.matchLabels"
-    ours = set(reading.names.deployments.values())
-    for other in around.found(names.DEPLOYMENTS, _term(selector)):
-        name = other["metadata"]["name"]
-        if name not in ours:
-            yield f"spec.{field}", f"the Deployment {name} selects the same pods"
+    ours = _ours(reading, around)
+    called = set(reading.names.deployments.values())
+    met: set[str] = set()
+    for trait in dict.fromkeys(overlaps.asked(ours)):
+        for other in around.found(names.DEPLOYMENTS, trait):
+            name = other["metadata"]["name"]
+            if name in called or name in met or objects.owner_of(other) == reading.uid:
+                continue
+            met.add(name)
+            why = _shared(ours, name, overlaps.of(other["spec"]))
+            if why:
+                yield f"spec.{field}", why
 
 
-def deployment_terms(obj: Object) -> tuple[str, ...]:
-    """A Deployment is found by its name, and by what it selects."""
-    selector = (obj.get("spec", {}).get("selector") or {}).get("matchLabels") or {}
-    return (str(obj["metadata"]["name"]), _term(selector))
+def _ours(reading: Reading, around: Around) -> list[overlaps.Pods]:
+    """Of each slot, what it selects and what its pods are called by."""
+    workload = workload_of(reading, around)
+    found = around.found(names.SERVICES, reading.names.service) if reading.is_target else ()
+    service = found[0].get("spec") if found else None
+    template = _labels(workload.get("template"))
+    made = []
+    slots = (Slot.PRIMARY, Slot.CANARY, Slot.BASELINE)
+    for slot in slots if reading.spec.strategy.baseline else slots[:2]:
+        selector: Mapping[str, Any] = {"matchLabels": children.labels(reading, workload, slot)}
+        if slot is Slot.PRIMARY and reading.is_target:
+            selector = workload.get("selector") or {}
+        carried = children.carried(reading, workload, slot, service)
+        made.append(overlaps.Pods(selector, {**template, **carried}))
+    return made
 
 
-def _term(selector: Mapping[str, str]) -> str:
-    """No name of an object has these letters."""
-    return ",".join(f"{key}={value}" for key, value in sorted(selector.items())) or "="
+def _shared(ours: Sequence[overlaps.Pods], name: str, theirs: overlaps.Pods) -> str:
+    """Why another Deployment is in our way, or nothing."""
+    if any(overlaps.selects(theirs.selector, one.labels) for one in ours):
+        return f"the Deployment {name} selects these pods, too: {overlaps.told(theirs.selector)}"
+    if any(overlaps.selects(one.selector, theirs.labels) for one in ours):
+        return f"the pods of the Deployment {name} would be selected, too"
+    return ""
 
 
 def _unmatched(wanted: Mapping[str, str], has: Mapping[str, str]) -> bool:

@@ -16,6 +16,7 @@ from fairlead.errors import Rejected
 from fairlead.intents.kubernetes import Api, Related
 
 Terms = Callable[[Object], Iterable[str]]
+Traits = Callable[[Object], tuple[str, ...]]
 
 
 class Asked(NamedTuple):
@@ -29,34 +30,45 @@ class Asked(NamedTuple):
 class Shelf:
     """The objects of one related kind, found by terms."""
 
-    def __init__(self, cache: Cache, terms: Terms | None) -> None:
+    def __init__(self, cache: Cache, terms: Terms | None, traits: Traits | None = None) -> None:
         self.cache = cache
         self._terms = terms
+        self._traits = traits
         self._keys: defaultdict[tuple[str, str], set[Key]] = defaultdict(set)
         self._told: dict[Key, tuple[str, ...]] = {}
+        self._shown: dict[Key, tuple[str, ...]] = {}
 
     def find(self, namespace: str, term: str) -> list[Object]:
-        if self._terms is None:
-            keys: Iterable[Key] = (Key(namespace, term),)
-        else:
-            keys = sorted(self._keys.get((namespace, term), ()))
-        return [found for key in keys if (found := self.cache.get(key)) is not None]
+        filed = self._keys.get((namespace, term))
+        if filed is None and self._terms is None:
+            found = self.cache.get(Key(namespace, term))
+            return [] if found is None else [found]
+        return [found for key in sorted(filed or ()) if (found := self.cache.get(key)) is not None]
 
     def changed(self, key: Key) -> tuple[str, ...]:
-        """The terms under which the object was found, or is found now."""
-        if self._terms is None:
-            return (key.name,)
-        before = self._told.pop(key, ())
+        """The terms under which the object was found, or is found now; traits if they changed."""
+        heard = (key.name,) if self._terms is None else self._file(key, self._told, self._terms)
+        if self._traits is None:
+            return heard
+        before = self._shown.get(key)
+        shown = self._file(key, self._shown, self._traits)
+        return heard if self._shown.get(key) == before else (*heard, *shown)
+
+    def _file(self, key: Key, filed: dict[Key, tuple[str, ...]], terms: Terms) -> tuple[str, ...]:
+        """File the object under its terms of today; answers those of before and of now."""
+        live = self.cache.get(key)
+        before, now = filed.get(key, ()), () if live is None else tuple(terms(live))
+        if before == now:
+            return now
         for term in before:
             self._keys[key.namespace, term].discard(key)
             if not self._keys[key.namespace, term]:
                 del self._keys[key.namespace, term]
-        live = self.cache.get(key)
-        now = () if live is None else tuple(self._terms(live))
         for term in now:
             self._keys[key.namespace, term].add(key)
-        if now:
-            self._told[key] = now
+        filed[key] = now
+        if not now:
+            del filed[key]
         return tuple(dict.fromkeys((*before, *now)))
 
 
@@ -70,7 +82,7 @@ class Relations:
         self._asked: dict[Key, frozenset[Asked]] = {}
 
     def add(self, related: Related, cache: Cache) -> None:
-        shelf = Shelf(cache, related.terms)
+        shelf = Shelf(cache, related.terms, related.traits)
         self._shelves[related.api] = shelf
         cache.on_change(lambda key: self._heard(related.api, shelf, key))
 

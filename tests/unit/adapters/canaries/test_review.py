@@ -97,18 +97,6 @@ def test_an_edit_of_metadata_is_let_pass_whatever_stands_there() -> None:
     assert wiring.canaries().review({**bad, "metadata": {"labels": {}}}, bad) == ()
 
 
-@pytest.mark.requirement("canary R8")
-def test_a_deployment_that_selects_the_same_pods_is_in_the_way() -> None:
-    canaries = wiring.canaries()
-    found = reading.read(canary())
-    other = deployment("till")
-    around = Around({("Deployment", "app=shop"): [other, deployment("shop-deployment")]})
-
-    told = dict(review.of_surroundings(found, canaries.providers["istio"], around))
-
-    assert told == {SELECTOR: "the Deployment till selects the same pods"}
-
-
 def test_a_provider_that_the_cluster_does_not_know_is_named() -> None:
     canaries = wiring.canaries()
     around = Around(absent=frozenset({"VirtualService"}))

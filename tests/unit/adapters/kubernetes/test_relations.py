@@ -13,6 +13,7 @@ from fairlead.intents.kubernetes import Api, Related
 
 SECRETS = Api("", "v1", "secrets", "Secret")
 SCALERS = Api("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+SHIPS = Api("", "v1", "ships", "Ship")
 SHOP = Key("bay", "shop")
 
 
@@ -22,7 +23,7 @@ def obj(name: str, version: int, **fields: object) -> Object:
 
 
 class Scene:
-    """Two related kinds, one found by name, one by its target, and who was told."""
+    """Related kinds, found by name, by target or by name and flags, and who was told."""
 
     def __init__(self) -> None:
         self.told: list[Key] = []
@@ -31,6 +32,8 @@ class Scene:
         self.scalers = Cache(rights.resource(SCALERS))
         self.relations.add(Related(SECRETS), self.secrets)
         self.relations.add(Related(SCALERS, terms=lambda one: [one["target"]]), self.scalers)
+        self.ships = Cache(rights.resource(SHIPS))
+        self.relations.add(Related(SHIPS, traits=lambda one: tuple(one["flags"])), self.ships)
 
     def look(self, api: Api, term: str) -> list[str]:
         around = Surroundings(self.relations, "bay", list, datetime(2026, 1, 1, tzinfo=UTC))
@@ -76,5 +79,39 @@ def test_an_object_is_found_by_its_term_and_heard_of_under_the_old_one(scene: Sc
 
 
 def test_a_kind_that_was_not_declared_is_refused(scene: Scene) -> None:
-    with pytest.raises(Rejected, match="not a related kind: ships"):
-        scene.look(Api("", "v1", "ships", "Ship"), "x")
+    with pytest.raises(Rejected, match="not a related kind: boats"):
+        scene.look(Api("", "v1", "boats", "Boat"), "x")
+
+
+def test_a_trait_finds_all_that_show_it_and_a_name_still_finds_its_own(scene: Scene) -> None:
+    for name, flags in (("ann", ["?red"]), ("bea", ["?red", "?blue"]), ("cid", [])):
+        scene.ships.put(obj(name, 1, flags=flags))
+
+    assert scene.look(SHIPS, "?red") == ["ann", "bea"]
+    assert scene.look(SHIPS, "?blue") == ["bea"]
+    assert scene.look(SHIPS, "cid") == ["cid"]
+
+
+def test_who_asked_for_a_trait_hears_only_when_traits_change(scene: Scene) -> None:
+    scene.look(SHIPS, "?red")
+
+    scene.ships.put(obj("ann", 1, flags=["?red"]))
+    scene.ships.put(obj("ann", 2, flags=["?red"], speed=7))
+    assert scene.told == [SHOP]
+
+    scene.ships.put(obj("ann", 3, flags=["?red", "?blue"]))
+    scene.ships.put(obj("ann", 4, flags=["?blue"]))
+    scene.ships.put(obj("ann", 5, flags=["?red"]))
+    scene.ships.remove(Key("bay", "ann"), 6)
+
+    assert scene.told == [SHOP] * 5
+    assert scene.look(SHIPS, "?red") == []
+
+
+def test_who_asked_for_a_name_hears_of_each_change(scene: Scene) -> None:
+    scene.look(SHIPS, "ann")
+
+    scene.ships.put(obj("ann", 1, flags=["?red"]))
+    scene.ships.put(obj("ann", 2, flags=["?red"], speed=7))
+
+    assert scene.told == [SHOP] * 2
