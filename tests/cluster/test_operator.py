@@ -1,6 +1,8 @@
 """The operator on a real cluster: engine and door together, with the rights it ships."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -22,6 +24,30 @@ NAMES = ("north", "south")
 @pytest.fixture
 async def through_proxy(operator: Connection, proxy: Proxy) -> Connection:
     return Connection(proxy.url, operator.credentials)
+
+
+@dataclass
+class Watched:
+    """An operator that has done all it has to, behind a proxy that has seen nothing yet."""
+
+    fleet: Fleet
+    proxy: Proxy
+
+
+@pytest.fixture
+async def watched(  # noqa: PLR0917 - fixtures are asked for by argument
+    admin: client.Client,
+    flotillas: str,
+    space: Space,
+    through_proxy: Connection,
+    proxy: Proxy,
+    tmp_path: Path,
+) -> AsyncIterator[Watched]:
+    await launch(admin, flotillas, space)
+    async with working(through_proxy, space.name, tmp_path) as fleet:
+        await fleet.until_done()
+        proxy.seen.clear()
+        yield Watched(fleet, proxy)
 
 
 async def launch(admin: client.Client, flotillas: str, space: Space, *names: str) -> None:
@@ -118,28 +144,18 @@ async def test_a_second_look_and_a_restart_write_nothing(
 
 
 async def test_a_change_that_is_no_level_costs_no_request_and_no_commit(
-    admin: client.Client,
-    flotillas: str,
-    space: Space,
-    through_proxy: Connection,
-    *,
-    proxy: Proxy,
-    tmp_path: Path,
+    admin: client.Client, flotillas: str, space: Space, watched: Watched
 ) -> None:
-    await launch(admin, flotillas, space)
-    async with working(through_proxy, space.name, tmp_path) as fleet:
-        await fleet.until_done()
-        engine = fleet.operator.engine
-        assert engine is not None
-        commits = engine.counts.commits
-        proxy.seen.clear()
-        noted = {"metadata": {"annotations": {"note": "seen"}}}
-        await admin.create(space.path("configmaps"), {"metadata": {"name": "driftwood"}})
-        for name in NAMES:
-            await admin.patch(f"{flotillas}/{name}", noted)
-        await fleet.until(lambda: all("annotations" in one["metadata"] for one in fleet.flotillas))
-        await fleet.settled()
-        asked = [one for one in proxy.seen if one.verb != "watch"]
+    fleet, engine = watched.fleet, watched.fleet.operator.engine
+    assert engine is not None
+    commits = engine.counts.commits
+    noted = {"metadata": {"annotations": {"note": "seen"}}}
+    await admin.create(space.path("configmaps"), {"metadata": {"name": "driftwood"}})
+    for name in NAMES:
+        await admin.patch(f"{flotillas}/{name}", noted)
+    await fleet.until(lambda: all("annotations" in one["metadata"] for one in fleet.flotillas))
+    await fleet.settled()
+    asked = [one for one in watched.proxy.seen if one.verb != "watch"]
 
     assert asked == []
     assert engine.counts.commits == commits
@@ -183,26 +199,16 @@ async def test_a_hand_edit_is_taken_back_and_a_deleted_child_comes_again(
 
 @pytest.mark.usefixtures("controllers")
 async def test_nothing_is_written_after_the_deletion(
-    admin: client.Client,
-    flotillas: str,
-    space: Space,
-    through_proxy: Connection,
-    *,
-    proxy: Proxy,
-    tmp_path: Path,
+    admin: client.Client, flotillas: str, space: Space, watched: Watched
 ) -> None:
-    await launch(admin, flotillas, space)
-    async with working(through_proxy, space.name, tmp_path) as fleet:
-        await fleet.until_done()
-        proxy.seen.clear()
-        await admin.delete(f"{flotillas}/north")
-        for number in range(3):
-            await admin.wait_until_gone(space.path("configmaps", f"north-{number}"), 60)
-        await fleet.until(lambda: len(fleet.flotillas) == 1)
-        await fleet.until_done()
-        written = proxy.count("create|update|patch")
+    fleet = watched.fleet
+    await admin.delete(f"{flotillas}/north")
+    for number in range(3):
+        await admin.wait_until_gone(space.path("configmaps", f"north-{number}"), 60)
+    await fleet.until(lambda: len(fleet.flotillas) == 1)
+    await fleet.until_done()
 
-    assert written == 0
+    assert watched.proxy.count("create|update|patch") == 0
     assert await cargoes(admin, space) == ["tea"] * 3
 
 

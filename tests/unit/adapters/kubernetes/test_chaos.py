@@ -10,7 +10,6 @@ from fairlead.adapters.kubernetes import credentials
 from fairlead.adapters.kubernetes.client import Client
 from fairlead.adapters.kubernetes.config import Connection
 from fairlead.adapters.kubernetes.objects import Key, key_of, uid_of, version_of
-from fairlead.errors import FairleadError
 from tests.contract.kubernetes_samples import (
     BOATS,
     CONFIG_MAPS,
@@ -20,55 +19,31 @@ from tests.contract.kubernetes_samples import (
 )
 from tests.contract.shipyard import Shipyard, working
 from tests.fakes.kubernetes.hand_clock import settle
-from tests.fakes.kubernetes.server import Fault, Server
+from tests.fakes.kubernetes.server import Server
+from tests.fakes.kubernetes.storm import Meddle, Storm
 
 NAMES = [f"boat-{number}" for number in range(8)]
 
 
-class Storm:
-    """Random faults and random hands, from one seed."""
-
-    def __init__(self, server: Server, hand: Client, seed: int) -> None:
-        self.server = server
-        self.hand = hand
-        self.dice = random.Random(seed)
-
-    async def blow(self) -> None:
-        match self.dice.randrange(8):
-            case 0:
-                self.server.cut_watches()
-            case 1:
-                self.server.store.compact()
-                self.server.cut_watches()
-            case 2:
-                code = self.dice.choice([409, 429, 500, 502, 503, 504])
-                headers = {"Retry-After": "0"} if code == 429 else {}
-                reason = "Conflict" if code == 409 else "Injected"
-                times = self.dice.randrange(1, 6)
-                self.server.faults.append(Fault(code, times, headers, reason))
-            case 3:
-                self.server.expire_pages()
-            case _:
-                await self._meddle()
-        await settle()
-
-    async def _meddle(self) -> None:
-        name = self.dice.choice(NAMES)
+def meddling(hand: Client) -> Meddle:
+    async def meddle(dice: random.Random) -> None:
+        name = dice.choice(NAMES)
         key = Key("default", name)
-        part = Key("default", f"{name}-{self.dice.choice(['deck', 'hull', 'mast'])}")
-        with contextlib.suppress(FairleadError):
-            match self.dice.randrange(5):
-                case 0:
-                    await self.hand.create(BOATS, boat("default", name))
-                case 1:
-                    await self.hand.delete(BOATS, key)
-                case 2:
-                    spec = {"length": self.dice.randrange(1, 400), "sails": self.dice.randrange(3)}
-                    await self.hand.patch(BOATS, key, {"spec": spec})
-                case 3:
-                    await self.hand.patch(CONFIG_MAPS, part, {"data": {"length": "x"}})
-                case 4:
-                    await self.hand.delete(CONFIG_MAPS, part)
+        part = Key("default", f"{name}-{dice.choice(['deck', 'hull', 'mast'])}")
+        match dice.randrange(5):
+            case 0:
+                await hand.create(BOATS, boat("default", name))
+            case 1:
+                await hand.delete(BOATS, key)
+            case 2:
+                spec = {"length": dice.randrange(1, 400), "sails": dice.randrange(3)}
+                await hand.patch(BOATS, key, {"spec": spec})
+            case 3:
+                await hand.patch(CONFIG_MAPS, part, {"data": {"length": "x"}})
+            case _:
+                await hand.delete(CONFIG_MAPS, part)
+
+    return meddle
 
 
 async def calm(yard: Shipyard, server: Server) -> None:
@@ -109,7 +84,7 @@ async def test_it_converges_after_any_storm(seed: int) -> None:
             await hand.create(CRDS, boat_definition())
             for name in NAMES[:5]:
                 await hand.create(BOATS, boat("default", name))
-            storm = Storm(server, hand, seed)
+            storm = Storm(server, meddling(hand), seed)
 
             async with working(connection, "default", seed) as yard:
                 for _ in range(60):

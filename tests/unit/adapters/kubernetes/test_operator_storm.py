@@ -12,9 +12,9 @@ from fairlead.adapters.kubernetes.client import Client
 from fairlead.adapters.kubernetes.config import Connection
 from fairlead.adapters.kubernetes.objects import Key, key_of, uid_of
 from fairlead.adapters.kubernetes.schema import CRDS
-from fairlead.errors import FairleadError
 from tests.fakes.kubernetes.hand_clock import settle
-from tests.fakes.kubernetes.server import Fault, Server
+from tests.fakes.kubernetes.server import Server
+from tests.fakes.kubernetes.storm import Meddle, Storm
 from tests.operator.flotilla import CONFIG_MAPS, FLOTILLAS, KIND, flotilla
 from tests.operator.working import Fleet, working
 
@@ -22,63 +22,40 @@ FLEETS = rights.resource(FLOTILLAS)
 SHIPS = rights.resource(CONFIG_MAPS)
 NAMES = [f"fleet-{number}" for number in range(5)]
 GUSTS = 25
+LULL = 20
 
 
-class Storm:
-    """Random faults and random hands, from one seed."""
-
-    def __init__(self, server: Server, hand: Client, seed: int) -> None:
-        self.server = server
-        self.hand = hand
-        self.dice = random.Random(seed)
-
-    async def blow(self) -> None:
-        match self.dice.randrange(7):
+def meddling(hand: Client) -> Meddle:
+    async def meddle(dice: random.Random) -> None:
+        name = dice.choice(NAMES)
+        key, ship = Key("default", name), Key("default", f"{name}-{dice.randrange(3)}")
+        match dice.randrange(5):
             case 0:
-                self.server.cut_watches()
+                await hand.create(FLEETS, flotilla("default", name))
             case 1:
-                self.server.store.compact()
-                self.server.cut_watches()
+                await hand.delete(FLEETS, key)
             case 2:
-                code = self.dice.choice([409, 429, 500, 503])
-                headers = {"Retry-After": "0"} if code == 429 else {}
-                reason = "Conflict" if code == 409 else "Injected"
-                self.server.faults.append(Fault(code, self.dice.randrange(1, 6), headers, reason))
-            case _:
-                with contextlib.suppress(FairleadError):
-                    await self._meddle()
-        # Some gusts come together, some after the dust has settled.
-        for _ in range(self.dice.randrange(20)):
-            await settle()
-
-    async def _meddle(self) -> None:
-        name = self.dice.choice(NAMES)
-        key, ship = Key("default", name), Key("default", f"{name}-{self.dice.randrange(3)}")
-        match self.dice.randrange(5):
-            case 0:
-                await self.hand.create(FLEETS, flotilla("default", name))
-            case 1:
-                await self.hand.delete(FLEETS, key)
-            case 2:
-                cargo = self.dice.choice(["tea", "silk", "salt", "contraband"])
-                spec = {"cargo": cargo, "ships": self.dice.randrange(4)}
-                await self.hand.patch(FLEETS, key, {"spec": spec})
+                cargo = dice.choice(["tea", "silk", "salt", "contraband"])
+                spec = {"cargo": cargo, "ships": dice.randrange(4)}
+                await hand.patch(FLEETS, key, {"spec": spec})
             case 3:
-                await self.hand.patch(SHIPS, ship, {"data": {"cargo": "rats"}})
+                await hand.patch(SHIPS, ship, {"data": {"cargo": "rats"}})
             case _:
-                await self.hand.delete(SHIPS, ship)
+                await hand.delete(SHIPS, ship)
+
+    return meddle
 
 
-async def calm(storm: Storm, fleet: Fleet) -> None:
+async def calm(server: Server, hand: Client, fleet: Fleet) -> None:
     """No more faults, nothing refused: until the server holds exactly what is asked for."""
-    storm.server.faults.clear()
+    server.faults.clear()
     # Those that the server has: the caches may not know of the last one yet.
-    for obj in list(storm.server.store.all(storm.server.store.served[str(FLEETS)])):
-        await storm.hand.patch(FLEETS, key_of(obj), {"spec": {"cargo": "tin"}})
+    for obj in list(server.store.all(server.store.served[str(FLEETS)])):
+        await hand.patch(FLEETS, key_of(obj), {"spec": {"cargo": "tin"}})
     changed = asyncio.Event()
-    storm.server.store.listeners.append(lambda _: changed.set())
+    server.store.listeners.append(lambda _: changed.set())
     async with asyncio.timeout(60):
-        while not (is_true(storm.server) and fleet.is_done()):
+        while not (is_true(server) and fleet.is_done()):
             changed.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(changed.wait(), 0.1)
@@ -114,18 +91,18 @@ async def test_it_converges_after_any_storm(tmp_path: Path, seed: int, store: st
             await hand.create(CRDS, rights.definition(KIND))
             for name in NAMES[:3]:
                 await hand.create(FLEETS, flotilla("default", name))
-            storm = Storm(server, hand, seed)
+            storm = Storm(server, meddling(hand), seed)
 
             async with working(connection, "default", tmp_path / "kept") as fleet:
                 for _ in range(GUSTS):
-                    await storm.blow()
+                    await storm.blow(LULL)
             for _ in range(5):
-                await storm.blow()
+                await storm.blow(LULL)
             async with working(connection, "default", tmp_path / store) as fleet:
                 await fleet.operator.leading.wait()
                 for _ in range(GUSTS):
-                    await storm.blow()
-                await calm(storm, fleet)
+                    await storm.blow(LULL)
+                await calm(server, hand, fleet)
                 before = fleet.requests.copy()
                 fleet.look_at_all()
                 await fleet.settled()
