@@ -72,7 +72,7 @@ class Counted:
         self.points: dict[str, list[Point]] = {}
 
     def recent(self, rollout: str) -> Sequence[Point]:
-        return self.points.get(rollout, [])
+        return tuple(self.points.get(rollout, ()))
 
     def add(self, rollout: str, *points: Point) -> None:
         self.points.setdefault(rollout, []).extend(points)

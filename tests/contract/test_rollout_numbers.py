@@ -1,0 +1,179 @@
+"""What whoever remembers numbers of a rollout must keep: the fake of the web tests, and Envoy.
+
+The page draws these points as they come, so their order and what is missing in them is a promise.
+"""
+
+import asyncio
+import contextlib
+import datetime as dt
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Protocol
+
+import pytest
+
+from fairlead._demo.load import Load
+from fairlead.adapters.local import Machine
+from fairlead.adapters.local.sampler import Sampler
+from fairlead.adapters.processes import clean_up
+from fairlead.domain.rollouts.messages import Slot
+from fairlead.domain.rollouts.numbers import Numbers, Point
+from fairlead.domain.traffic.routes import AT_HOME, STANDBY, Route, only_split
+from fairlead.intents import workloads
+from tests.contract.local import berth
+from tests.contract.local.stage import free_port
+from tests.contract.rollout_ports import Site
+from tests.fakes import fleet
+
+pytestmark = pytest.mark.xdist_group("envoy")
+
+EVER_FAILING = ("--errors", "1")
+
+
+class Street(Protocol):
+    """Requests on their way to a rollout whose canary always fails, and who counts them."""
+
+    numbers: Numbers
+
+    async def pass_by(self, requests: int, share: int) -> None:
+        """So many requests while the canary has this share; then a moment is counted."""
+        ...
+
+
+class Painted:
+    """What the fake is told."""
+
+    def __init__(self) -> None:
+        self.numbers = fleet.Counted()
+        self._at = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
+
+    async def pass_by(self, requests: int, share: int) -> None:
+        self._at += dt.timedelta(seconds=1)
+        canary = requests * share // 100
+        for slot, count, its in (
+            (Slot.PRIMARY, requests - canary, 100 - share),
+            (Slot.CANARY, canary, share),
+        ):
+            failed = count if slot is Slot.CANARY else 0
+            times = (5.0, 9.0) if count else (None, None)
+            point = Point(self._at, slot, slot.value, its, count, failed, *times)
+            self.numbers.add("shop", point)
+
+
+class Paved:
+    """A real Envoy before two versions of the shop."""
+
+    def __init__(self, machine: Machine, site: Site, port: int) -> None:
+        self.numbers = Sampler(machine.workloads, lambda: dt.datetime.now(dt.UTC))
+        self._site = site
+        self._url = f"http://127.0.0.1:{port}/"
+        self._share = 0
+
+    async def open(self) -> None:
+        for slot, version in zip((Slot.PRIMARY, Slot.CANARY), self._site.versions, strict=True):
+            await self._site.ensure(slot, version, 1)
+            await self._ready(slot)
+            await self._shown(AT_HOME if slot is Slot.PRIMARY else STANDBY)
+        await self.numbers.sample("shop")
+
+    async def pass_by(self, requests: int, share: int) -> None:
+        if share != self._share:
+            await self._shown(only_split(share))
+            self._share = share
+        if requests:
+            await Load(self._url).send(requests)
+        await asyncio.sleep(0.7)  # Envoy brings times together twice a second
+        await self.numbers.sample("shop")
+
+    async def _ready(self, slot: Slot) -> None:
+        async def so() -> bool:
+            pods = await self._site.pods(slot)
+            return pods is not None and pods.ready == 1
+
+        await self._site.until(so)
+
+    async def _shown(self, route: Route) -> None:
+        order = await self._site.route(route)
+
+        async def so() -> bool:
+            seen = await self._site.shown()
+            return seen is not None and seen.order == order
+
+        await self._site.until(so)
+
+
+@contextlib.asynccontextmanager
+async def paved(folder: Path) -> AsyncIterator[Paved]:
+    port = free_port()
+    async with berth.machine(folder) as machine:
+        papers = (berth.document("v1", port), berth.document("v2", port, EVER_FAILING))
+        wishes = [workloads.read(paper) for paper in papers]
+        for wish in wishes:
+            await machine.keep(wish)
+        versions = (wishes[0].want.version, wishes[1].want.version)
+        street = Paved(machine, Site(machine, machine, versions), port)
+        await street.open()
+        yield street
+    await clean_up(folder / "processes", drain_seconds=2.0)
+
+
+@pytest.fixture(params=["fake", "envoy"])
+async def street(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Street]:
+    if request.param == "fake":
+        yield Painted()
+        return
+    async with paved(tmp_path) as made:
+        yield made
+
+
+def of(slot: Slot, street: Street) -> list[Point]:
+    return [point for point in street.numbers.recent("shop") if point.slot is slot]
+
+
+async def test_nobody_has_numbers_of_what_nobody_measures(street: Street) -> None:
+    await street.pass_by(10, 0)
+
+    assert list(street.numbers.recent("till")) == []
+
+
+async def test_each_moment_tells_of_itself_alone_and_the_oldest_comes_first(street: Street) -> None:
+    for requests in (10, 30):
+        await street.pass_by(requests, 0)
+
+    points = of(Slot.PRIMARY, street)
+    assert [point.requests for point in points] == [10, 30]
+    assert points[0].at < points[1].at
+
+
+async def test_both_slots_are_told_apart_with_their_shares_and_failures(street: Street) -> None:
+    await street.pass_by(100, 50)
+
+    (primary,), (canary,) = of(Slot.PRIMARY, street), of(Slot.CANARY, street)
+    assert (primary.share, canary.share) == (50, 50)
+    assert primary.requests + canary.requests == 100
+    assert canary.requests > 0
+    assert (primary.failed, canary.failed) == (0, canary.requests)
+    assert (primary.success, canary.success) == (100.0, 0.0)
+    assert primary.revision != canary.revision
+
+
+async def test_times_are_there_where_requests_were_and_only_there(street: Street) -> None:
+    await street.pass_by(20, 0)
+    await street.pass_by(0, 0)
+
+    busy, quiet = of(Slot.PRIMARY, street)
+    assert busy.p50_ms is not None
+    assert busy.p99_ms is not None
+    assert 0 < busy.p50_ms <= busy.p99_ms
+    assert (quiet.requests, quiet.success, quiet.p50_ms, quiet.p99_ms) == (0, None, None, None)
+
+
+async def test_an_answer_does_not_change_in_the_hand_of_who_asked(street: Street) -> None:
+    await street.pass_by(10, 0)
+    first = street.numbers.recent("shop")
+    told = list(first)
+
+    await street.pass_by(10, 0)
+
+    assert list(first) == told
+    assert list(street.numbers.recent("shop"))[: len(told)] == told
