@@ -33,7 +33,8 @@ EVER_FAILING = ("--errors", "1")
 class Street(Protocol):
     """Requests on their way to a rollout whose canary always fails, and who counts them."""
 
-    numbers: Numbers
+    @property
+    def numbers(self) -> Numbers: ...
 
     async def pass_by(self, requests: int, share: int) -> None:
         """So many requests while the canary has this share; then a moment is counted."""

@@ -74,9 +74,9 @@ async def asked(stage: Stage) -> None:
     "change",
     [
         patched("Deployment", CALLED.primary),
-        patched("Deployment", CALLED.canary),
+        patched("Deployment", CALLED.deployments[Slot.CANARY]),
         patched("Service", CALLED.service),
-        patched("Service", CALLED.canary_service),
+        patched("Service", CALLED.services[Slot.CANARY]),
         respelled,
         asked,
     ],
@@ -110,18 +110,18 @@ async def test_a_rollout_in_order_is_asked_nothing_and_a_changed_one_is_put_back
     await carer.tend(case.station, case.obj)
     assert len(stage.server.writes) == writes
 
-    await patched("Service", CALLED.canary_service)(stage)
+    await patched("Service", CALLED.services[Slot.CANARY])(stage)
     await carer.tend(case.station, case.obj)
 
     service = await stage.hand.get(
-        rights.resource(names.SERVICES), Key("bay", CALLED.canary_service)
+        rights.resource(names.SERVICES), Key("bay", CALLED.services[Slot.CANARY])
     )
     assert service["spec"]["selector"] == {"app": "shop-canary"}
 
 
 async def test_one_that_never_made_sense_is_let_alone(stage: Stage) -> None:
     case = stage.case()
-    await patched("Service", CALLED.canary_service)(stage)
+    await patched("Service", CALLED.services[Slot.CANARY])(stage)
     stage.canaries.refused.add(case.uid)
     writes = len(stage.server.writes)
 

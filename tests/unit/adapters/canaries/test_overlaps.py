@@ -107,15 +107,17 @@ def test_who_shares_no_pod_is_not_in_the_way(selector: Json, pods: Json) -> None
 
 
 def test_our_own_children_are_never_in_the_way() -> None:
-    called = names.embedded("shop")
+    primary, canary_, _ = names.embedded("shop").deployments.values()
     kin = other(labels(app="shop"), {"app": "shop"}, "anything")
     kin["metadata"]["ownerReferences"] = [{"uid": "u1", "controller": True}]
 
     assert (
         told(
             shop(),
-            other(labels(app="shop"), {"app": "shop"}, called.primary),
-            other(labels(app="shop-canary"), {"app": "shop-canary"}, called.canary),
+            other(labels(app="shop"), {"app": "shop"}, primary),
+            other(
+                labels(app="shop-canary"), {"app": "shop-canary"}, called.deployments[Slot.CANARY]
+            ),
             kin,
         )
         == []
