@@ -95,6 +95,10 @@ class Anchorage:
         """The servers of the cluster, which work for every contestant."""
         return self._plane.pids
 
+    def calm(self) -> None:
+        """From here on nobody but the API server and its store does anything by itself."""
+        self._plane.stop_controllers()
+
     def connection(self) -> Connection:
         """For whoever prepares and watches; not counted."""
         identity = Fixed(Identity(token=self._plane.admin_token))

@@ -30,8 +30,8 @@ _HERE = Selection(canaries.NAMESPACE)
 _AT_ONCE = 16
 _QUIET_SECONDS = 3.0
 _LONGEST_QUIET = 120.0
-_SYNC_SECONDS = 120.0
-_TEMPO = Tempo(Limits(rate=1e6, burst=1_000_000))
+SYNC_SECONDS = 120.0
+TEMPO = Tempo(Limits(rate=1e6, burst=1_000_000))
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +40,13 @@ class Load:
 
     count: int
     idle_seconds: float
-    started: bool = True
-    """Whether images change; without, only rest is measured."""
-
     longest: float = 900.0
     """When to give up waiting for all of them."""
 
 
 def run(contestant: canaries.Contestant, load: Load) -> harness.Rates:
     async def contest(place: anchorage.Anchorage) -> harness.Rates:
-        async with Client(place.connection(), manager="bench", tempo=_TEMPO) as client:
+        async with Client(place.connection(), manager="bench", tempo=TEMPO) as client:
             return await Contest(place, client, contestant).run(load)
 
     with anchorage.open_anchorage() as place:
@@ -127,38 +124,32 @@ class Contest:
         self._place = place
         self._client = client
         self._contestant = contestant
-        self._watches = Watches(client, _TEMPO)
+        self._watches = Watches(client, TEMPO)
         self._sight = Sight(self._watches.of(contestant.shows, _HERE))
 
     async def run(self, load: Load) -> harness.Rates:
         names = [f"canary-{number:05}" for number in range(load.count)]
-        await self._prepare()
+        await prepare(self._place, self._client, self._contestant)
         watching = asyncio.create_task(self._watches.run())
-        await self._watches.synced(_SYNC_SECONDS)
+        await self._watches.synced(SYNC_SECONDS)
         command = self._contestant.command(self._place.kubeconfig, self._place.folder)
         racer = Racer(process.Process(command, self._place.folder / "contestant.log"))
         try:
             figures = await self._found(racer, names, load)
             figures |= await self._rest(racer, load)
-            if load.started:
-                figures |= await self._start(racer, names, load)
-                await self._check(load.count)
+            figures |= await self._start(racer, names, load)
+            await self._check(load.count)
         finally:
             racer.server.kill()
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
         return figures
 
-    async def _prepare(self) -> None:
-        for name in (canaries.NAMESPACE, *self._contestant.namespaces()):
-            await self._client.create(NAMESPACES, {"metadata": {"name": name}})
-        self._place.define(self._contestant.definitions())
-
     async def _found(self, racer: Racer, names: list[str], load: Load) -> harness.Rates:
         """All objects made, and all first versions up."""
         began = time.monotonic()
         wanted = [write for name in names for write in self._contestant.makes(name)]
-        await _side_by_side(self._make, wanted)
+        await side_by_side(self._make, wanted)
         self._sight.expect(map(_key, names), self._contestant.is_idle)
         await self._sight.all_there(racer, load.longest)
         return {"found_seconds": time.monotonic() - began}
@@ -184,7 +175,7 @@ class Contest:
         servers = {name: cpu_seconds(pid) for name, pid in self._place.pids.items()}
         self._sight.expect(map(_key, names), self._contestant.is_paused)
         began = time.monotonic()
-        await _side_by_side(self._change, names)
+        await side_by_side(self._change, names)
         changed = time.monotonic() - began
         await self._sight.all_there(racer, load.longest)
         seconds = time.monotonic() - began
@@ -206,10 +197,7 @@ class Contest:
         }
 
     async def _make(self, write: canaries.Write) -> None:
-        where = {"namespace": write.key.namespace, "name": write.key.name}
-        named = {"apiVersion": write.resource.api_version, "kind": write.resource.kind}
-        body = {**named, "metadata": where, **write.body}
-        await self._client.create(write.resource, body)
+        await make(self._client, write)
 
     async def _change(self, name: str) -> None:
         write = self._contestant.change(name)
@@ -224,6 +212,34 @@ class Contest:
             raise harness.Failed(f"not {count} ready pods of both versions: {dict(images)}")
 
 
+async def prepare(
+    place: anchorage.Anchorage, client: Client, contestant: canaries.Contestant
+) -> None:
+    """The namespaces and kinds that a contestant needs."""
+    for name in (canaries.NAMESPACE, *contestant.namespaces()):
+        await client.create(NAMESPACES, {"metadata": {"name": name}})
+    place.define(contestant.definitions())
+
+
+async def make(client: Client, write: canaries.Write) -> None:
+    where = {"namespace": write.key.namespace, "name": write.key.name}
+    named = {"apiVersion": write.resource.api_version, "kind": write.resource.kind}
+    await client.create(write.resource, {**named, "metadata": where, **write.body})
+
+
+async def side_by_side(do: Callable[[Any], Awaitable[object]], these: Iterable[Any]) -> None:
+    """All of these, some at a time."""
+    waiting = iter(these)
+
+    async def work() -> None:
+        for each in waiting:
+            await do(each)
+
+    async with asyncio.TaskGroup() as group:
+        for _ in range(_AT_ONCE):
+            group.create_task(work())
+
+
 def _key(name: str) -> Key:
     return Key(canaries.NAMESPACE, name)
 
@@ -235,15 +251,3 @@ def _image(pod: Object) -> str:
 def _is_ready(pod: Object) -> bool:
     conditions = pod.get("status", {}).get("conditions") or []
     return any(each["type"] == "Ready" and each["status"] == "True" for each in conditions)
-
-
-async def _side_by_side(do: Callable[[Any], Awaitable[object]], these: Iterable[Any]) -> None:
-    waiting = iter(these)
-
-    async def work() -> None:
-        for each in waiting:
-            await do(each)
-
-    async with asyncio.TaskGroup() as group:
-        for _ in range(_AT_ONCE):
-            group.create_task(work())

@@ -4,12 +4,14 @@ Each contest has a fresh cluster whose pods are ready at once, the same for all.
 as a user starts it, `fairlead operator`, once sharing by pods alone, as Argo Rollouts does here,
 and once through a route of Istio. A ratio above 1 means that ours is faster.
 
-Then 10,000 canaries at rest, for their memory.
+Then 10,000 canaries at rest, for their memory: as the first process leaves it that saw them all
+(worked), after a start with the store it left (idle), and with an empty one (adopted).
 """
 
+import functools
 from collections.abc import Mapping
 
-from bench import anchorage, canary_race, harness, shipyard
+from bench import anchorage, canary_race, canary_rest, harness, shipyard
 from bench.contestants import canaries, canaries_argo, canaries_ours
 
 _FIGURES = (
@@ -52,16 +54,18 @@ def _race(
 def _rest(
     result: harness.Result, found: Mapping[str, canaries.Contestant], effort: harness.Effort
 ) -> None:
-    """Ten times as many, once each: they take minutes to make."""
+    """Ten times as many, once each: they take minutes to write."""
     count = effort.pick(10_000, 40)
-    load = canary_race.Load(count, effort.pick(60, 3), started=False, longest=1800)
+    load = canary_rest.Load(count, effort.pick(60, 3))
     for name in (_OURS, _PEER):
         if name not in found:
             continue
-        figures = harness.Rounds({name: _turn(found[name], load)}, 1)
+        turn = functools.partial(canary_rest.run, found[name], load)
+        figures = harness.Rounds({name: turn}, 1)
         prefix = "" if name == _OURS else f"{name}_"
-        for figure in ("memory_mb", "requests"):
-            result.add(f"{prefix}{figure}_{count}", figures.of(name, f"idle_{figure}"))
+        for time in ("worked", "idle", "adopted"):
+            for figure in ("memory_mb", "most_memory_mb", "requests"):
+                result.add(f"{prefix}{time}_{count}_{figure}", figures.of(name, f"{time}_{figure}"))
 
 
 def _turn(contestant: canaries.Contestant, load: canary_race.Load) -> harness.Contestant:

@@ -4,7 +4,7 @@ The benchmark does the rest, the same for all: it starts the program, makes the 
 all images together and reads time, requests, memory and processor seconds from outside.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
@@ -31,6 +31,9 @@ class Contestant(Protocol):
     shows: Resource
     """The kind whose objects tell how far their canary is."""
 
+    parts: tuple[Resource, ...]
+    """All kinds of objects that one canary consists of, owners first."""
+
     def definitions(self) -> Iterable[bytes]:
         """The kinds that must be there before it starts, each as JSON or YAML."""
         ...
@@ -51,6 +54,10 @@ class Contestant(Protocol):
         """The patch that gives it a new image."""
         ...
 
+    def spellings(self, name: str) -> Sequence[str]:
+        """What its objects and their status say because of its name, the name itself last."""
+        ...
+
     def is_idle(self, shown: Object) -> bool:
         """Whether the first version is up and nothing is under way."""
         ...
@@ -58,6 +65,18 @@ class Contestant(Protocol):
     def is_paused(self, shown: Object) -> bool:
         """Whether the new version has its first share and waits there."""
         ...
+
+
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+REPLICA_SETS = Resource("apps", "v1", "replicasets", "ReplicaSet")
+SERVICES = Resource("", "v1", "services", "Service")
+SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
+REVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
+
+
+def state(folder: Path) -> Path:
+    """What a contestant keeps from one start to the next, if it keeps anything."""
+    return folder / "state"
 
 
 def template(name: str, image: str = OLD) -> dict[str, Any]:

@@ -1,6 +1,6 @@
 """Argo Rollouts: one Rollout a canary, no traffic routing, ten percent and a pause."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from bench import shipyard
@@ -18,6 +18,7 @@ class ArgoRollouts:
     """The controller as it is shipped."""
 
     shows = ROLLOUTS
+    parts: tuple[Resource, ...] = (ROLLOUTS, canaries.REPLICA_SETS)
 
     def __init__(self, built: shipyard.ArgoRollouts) -> None:
         self._built = built
@@ -46,6 +47,9 @@ class ArgoRollouts:
 
     def change(self, name: str) -> canaries.Write:
         return canaries.Write(ROLLOUTS, _key(name), canaries.new_image())
+
+    def spellings(self, name: str) -> Sequence[str]:
+        return (name,)
 
     def is_idle(self, shown: Object) -> bool:
         return _phase(shown) == "Healthy"

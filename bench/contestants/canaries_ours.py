@@ -1,16 +1,18 @@
 """Our operator as a user starts it: one CanaryDeployment a canary, ten percent and an approval."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import msgspec
 
 from bench.contestants import canaries
 from fairlead import bootstrap
+from fairlead.adapters.canaries import reading
 from fairlead.adapters.kubernetes import rights
 from fairlead.adapters.kubernetes.objects import Key, Object, Resource
+from fairlead.intents.kubernetes import Around
 from tools.cluster import parts, process
 
 CANARIES = Resource("fairlead.dev", "v1alpha1", "canarydeployments", "CanaryDeployment")
@@ -25,6 +27,13 @@ class Operator:
     """`fairlead operator` on SQLite, with one way of sharing requests out."""
 
     shows = CANARIES
+    parts: tuple[Resource, ...] = (
+        CANARIES,
+        canaries.REVISIONS,
+        canaries.DEPLOYMENTS,
+        canaries.SERVICES,
+        canaries.SLICES,
+    )
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
@@ -41,7 +50,7 @@ class Operator:
     def command(self, kubeconfig: Path, folder: Path) -> list[str]:
         # As a pod has it: a state folder that is empty at the start. `env` becomes the program.
         where = [
-            f"FAIRLEAD_STATE_DIR={folder / 'state'}",
+            f"FAIRLEAD_STATE_DIR={canaries.state(folder)}",
             "FAIRLEAD_LOG_LEVEL=error",
         ]
         flags = [f"--kubeconfig={kubeconfig}", f"--namespace={canaries.NAMESPACE}"]
@@ -65,6 +74,10 @@ class Operator:
     def change(self, name: str) -> canaries.Write:
         change = {"spec": {"deploymentSpec": canaries.new_image()["spec"]}}
         return canaries.Write(CANARIES, Key(canaries.NAMESPACE, name), change)
+
+    def spellings(self, name: str) -> Sequence[str]:
+        version = reading.version(canaries.template(name), cast("Around", None))
+        return version.template, version.revision, name
 
     def is_idle(self, shown: Object) -> bool:
         return bool((shown.get("status") or {}).get("phase") == "Stable")

@@ -127,6 +127,12 @@ class ControlPlane:
         self._running.pop("kube-controller-manager").kill()
         self._start_controllers()
 
+    def stop_controllers(self) -> None:
+        """And with them the fake nodes: objects stay as they are, whoever made them."""
+        for name in ("kwok", "kube-scheduler", "kube-controller-manager"):
+            if name in self._running:
+                self._running.pop(name).kill()
+
     def restart_api_server(self) -> None:
         self.stop_api_server()
         self.start_api_server()

@@ -2,17 +2,17 @@
 
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench import anchorage, canary_race, shipyard
+from bench import anchorage, canary_race, canary_rest, shipyard
 from bench.contestants import canaries, canaries_argo, canaries_ours
 from fairlead import errors
 from fairlead.adapters.kubernetes.cache import Cache
-from fairlead.adapters.kubernetes.objects import Key, Object
+from fairlead.adapters.kubernetes.objects import Key, Object, Resource
 from tools.cluster import parts, process
 
 # Does what the real one would leave behind.
@@ -157,6 +157,55 @@ def test_a_changed_image_keeps_the_rest_of_the_template() -> None:
 
     assert before != after
     assert before == [after[0] | {"image": canaries.OLD}]
+
+
+async def test_a_copy_says_everywhere_what_follows_from_its_own_name() -> None:
+    ours = canaries_ours.Operator("replicas")
+    template, revision, name = ours.spellings("canary-00000")
+    meta = {"namespace": "bench", "name": name, "uid": "u1", "resourceVersion": "7"}
+    said = {"memory": {"name": f"bench/{name}/u1"}, "stableHash": template}
+    owner = {"metadata": meta, "spec": {"app": name}, "status": said}
+    owned = {
+        "kind": "Service",
+        "metadata": {**meta, "uid": "u2", "ownerReferences": [{"uid": "u1"}]},
+        "spec": {"clusterIP": "10.0.0.1", "selector": {"revision": revision}},
+    }
+    server = _Server({canaries_ours.CANARIES: [owner], canaries.SERVICES: [owned]})
+    mould = canary_rest.Mould(ours)
+    await mould.take(server)  # type: ignore[arg-type]  # all that it asks
+
+    await mould.pour(server, "canary-00001")  # type: ignore[arg-type]  # all that it asks
+
+    canary, service = server.made
+    hashed, revised, _ = ours.spellings("canary-00001")
+    assert hashed != template
+    assert canary == {
+        "metadata": {"namespace": "bench", "name": "canary-00001"},
+        "spec": {"app": "canary-00001"},
+    }
+    assert server.told == [{"memory": {"name": "bench/canary-00001/new-1"}, "stableHash": hashed}]
+    assert service["metadata"]["ownerReferences"] == [{"uid": "new-1"}]
+    assert service["spec"] == {"selector": {"revision": revised}}
+
+
+class _Server:
+    """Takes objects down, and gives each a UID."""
+
+    def __init__(self, held: dict[Resource, list[Object]]) -> None:
+        self.held = held
+        self.made: list[Object] = []
+        self.told: list[Object] = []
+
+    async def each(self, resource: Resource, _: object) -> AsyncIterator[Object]:
+        for one in self.held.get(resource, ()):
+            yield one
+
+    async def create(self, _: Resource, obj: Object) -> Object:
+        self.made.append(obj)
+        return {**obj, "metadata": {**obj["metadata"], "uid": f"new-{len(self.made)}"}}
+
+    async def patch_status(self, _: Resource, __: Key, status: Object) -> None:
+        self.told.append(status)
 
 
 def _line(verb: str, resource: str, part: str = "") -> str:
