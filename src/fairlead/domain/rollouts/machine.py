@@ -55,7 +55,7 @@ def decide(state: states.State, command: messages.Command, now: datetime) -> Dec
     ticked = isinstance(command, messages.Tick)
     if ticked and not draft.steps and outgoing.wake_at(state, now) is not None:
         draft.tell(told.Woke(now))
-    if not draft.steps:
+    if not draft.steps or outlook.is_passing(state, draft):
         return Decision()
     effects = [each for step in draft.steps for each in outgoing.effects_of(*step)]
     sends = [each for step in draft.steps for each in outgoing.sends_of(*step)]
@@ -118,8 +118,7 @@ def _look_if_due(draft: Draft) -> None:
     if due is None or due > draft.now:
         return
     nth = draft.book.looks + 1
-    pause = min(states.FIRST_LOOK * 2 ** min(nth, 10), states.LONGEST_LOOK)
-    draft.tell(told.LookAsked(nth, draft.now, draft.now + pause))
+    draft.tell(told.LookAsked(nth, draft.now, draft.now + states.look_pause(nth)))
 
 
 def _hear(draft: Draft, said: messages.Grant | messages.GoTogether | messages.PartWays) -> None:

@@ -21,7 +21,7 @@ def advance(draft: Draft) -> None:
         draft.go_home(gone)
     elif book.route == goal(state):
         _until_shown(draft, state)
-    elif _newcomers_stand(state):
+    elif newcomers_stand(state):
         _give_weight(draft, state)
     elif overdue(draft, state):
         draft.go_home(f"{waiting_for(state)} after {state.run.spec.deadline}")
@@ -84,7 +84,7 @@ def _newcomers(state: states.Moving) -> tuple[_Newcomer, ...]:
     return canary, _Newcomer("baseline", beside.version.revision, beside.at_least, seen.baseline)
 
 
-def _newcomers_stand(state: states.Moving) -> bool:
+def newcomers_stand(state: states.Moving) -> bool:
     """Ready, joined and known: only then may they get a share."""
     book, newcomers = state.book, _newcomers(state)
     if not book.route.holds(goal(state)):

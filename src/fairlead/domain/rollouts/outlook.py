@@ -3,10 +3,10 @@
 import datetime as dt
 
 from fairlead.domain.rollouts import events as told
-from fairlead.domain.rollouts import states
-from fairlead.domain.rollouts.draft import Draft, goal
+from fairlead.domain.rollouts import moving, states
+from fairlead.domain.rollouts.draft import Draft, goal, lost
 from fairlead.domain.rollouts.intent import primary_version
-from fairlead.domain.rollouts.sight import Shown, Sight
+from fairlead.domain.rollouts.sight import NOTHING, Shown, Sight
 from fairlead.domain.traffic.routes import AT_HOME, STANDBY
 
 GRACE = dt.timedelta(seconds=30)
@@ -33,6 +33,44 @@ def observe(draft: Draft, seen: Sight) -> None:
         draft.ask_route(book.route, f"put back: {what}")
     if isinstance(state, states.Idle):
         _mend_idle(draft, seen)
+
+
+def is_passing(before: states.State, draft: Draft) -> bool:
+    """Whether all that came of a command is a sight on which no decision can turn.
+
+    Pods get ready one by one, and proxies show a route before they know the pods: until all of it
+    is there, nothing follows, and nothing is written. What people read of it may be as old as the
+    last look that was asked for, whose sight is kept.
+    """
+    if not isinstance(before, states.Moving | states.Watching) or before.book.sight is None:
+        return False
+    if not isinstance(draft.state, states.Moving | states.Watching) or len(draft.steps) > 1:
+        return False
+    event, after = draft.steps[0][0], draft.state
+    if not isinstance(event, told.Sighted) or after.book.order != before.book.order:
+        return False
+    asked = _asked_at(before.book)
+    if asked is not None and before.book.sight.at < asked <= event.sight.at:
+        return False
+    return _grounds(before) == _grounds(after)
+
+
+def _asked_at(book: states.Book) -> dt.datetime | None:
+    """When the last look was asked for at this place, if one was."""
+    if not book.looks or book.look_at is None:
+        return None
+    return book.look_at - states.look_pause(book.looks)
+
+
+def _grounds(state: states.Moving | states.Watching) -> tuple[object, ...]:
+    """All of a sight that a decision is made of, here or on the way home from here."""
+    seen = state.book.sight
+    assert seen is not None
+    newcomers = [each or NOTHING for each in (seen.canary, seen.baseline)]
+    carried = newcomers[0].desired if state.book.route.reaches_canary else 0
+    stands = isinstance(state, states.Moving) and moving.newcomers_stand(state)
+    each = tuple((pods.trouble, bool(pods.ready)) for pods in newcomers)
+    return (seen.primary, each, carried, lost(state), stands)
 
 
 def _worth_keeping(state: states.Known, seen: Sight) -> bool:

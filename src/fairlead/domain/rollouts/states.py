@@ -22,10 +22,17 @@ from fairlead.domain.rollouts.sight import Sight
 from fairlead.domain.rollouts.spec import Spec, Version
 from fairlead.domain.traffic.routes import AT_HOME, Route
 
-FIRST_LOOK = dt.timedelta(seconds=2)
+FIRST_LOOK = dt.timedelta(seconds=5)
+"""Who changes something tells us; a look is for what nobody told."""
+
 LONGEST_LOOK = dt.timedelta(minutes=1)
 SELDOM = dt.timedelta(minutes=5)
 """Where nothing is asked of the world, a look is only there in case we were not told."""
+
+
+def look_pause(nth: int) -> dt.timedelta:
+    """How long after the nth look the next one is due."""
+    return min(FIRST_LOOK * (1 << min(nth, 10)), LONGEST_LOOK)
 
 
 @dataclass(frozen=True, slots=True)

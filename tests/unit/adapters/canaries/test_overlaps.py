@@ -115,9 +115,7 @@ def test_our_own_children_are_never_in_the_way() -> None:
         told(
             shop(),
             other(labels(app="shop"), {"app": "shop"}, primary),
-            other(
-                labels(app="shop-canary"), {"app": "shop-canary"}, called.deployments[Slot.CANARY]
-            ),
+            other(labels(app="shop-canary"), {"app": "shop-canary"}, canary_),
             kin,
         )
         == []

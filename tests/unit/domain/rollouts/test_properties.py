@@ -50,6 +50,7 @@ trouble = st.builds(
     stale=st.sampled_from([0, 0.3]),
     crash=st.sampled_from([0, 0.02, 0.2]),
     deaf=st.booleans(),
+    terse=st.booleans(),
     until=st.sampled_from([START + 10 * MINUTE, START + 40 * MINUTE]),
 )
 meddling = st.lists(st.tuples(st.integers(1, 600), st.integers(0, len(VERBS) + 2)), max_size=4)

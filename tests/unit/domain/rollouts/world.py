@@ -69,6 +69,9 @@ class Habits:
     deaf: bool = False
     """Nobody pushes observations; only looks are answered."""
 
+    terse: bool = False
+    """What looks as before is not pushed again, as a door does it."""
+
     until: dt.datetime = START + dt.timedelta(hours=1)
     """From then on nothing goes wrong any more."""
 
@@ -93,6 +96,7 @@ class World:
         self.effects: list[messages.Effect] = []
         self.timers: dict[str, tuple[dt.datetime, object]] = {}
         self.places: dict[str, Place] = {}
+        self._pushed: dict[str, Sight] = {}
         self._queue: list[tuple[dt.datetime, int, Callable[[], None]]] = []
         self._count = itertools.count()
 
@@ -213,7 +217,14 @@ class World:
     def _tell_soon(self, name: str) -> None:
         if not self.habits.deaf:
             for delay in (0.1, self.habits.lag + 0.1, self.habits.ready_after + 1):
-                self._later(delay, lambda: self.observe(name))
+                self._later(delay, lambda: self._push(name))
+
+    def _push(self, name: str) -> None:
+        seen = self.place(name).sight()
+        if self.habits.terse and seen.same_as(self._pushed.get(name)):
+            return
+        self._pushed[name] = seen
+        self.observe(name)
 
     def observe(self, name: str = "shop") -> None:
         place = self.place(name)
