@@ -156,4 +156,6 @@ def _count(row: dict[str, Any] | None, event: library.EventView) -> dict[str, An
     }
 
 
-COUNTED = projections.Projection("counted", 1, lambda event: event.stream, _count)
+COUNTED = projections.Projection(
+    "counted", 1, lambda event: event.stream, projections.one_by_one(_count)
+)

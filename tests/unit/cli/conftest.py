@@ -74,7 +74,7 @@ def filled(state_dir: Path) -> Path:
 
 
 def sample() -> bootstrap.Cast:
-    view = projections.Projection("trips", 1, key=_trip, fold=_count)
+    view = projections.Projection("trips", 1, key=_trip, fold=projections.one_by_one(_count))
     return bootstrap.Cast(machines=(depot.DEPOT, trip.TRIP), views=(view,))
 
 

@@ -20,7 +20,10 @@ def count_events(row: Any, event: library.EventView) -> Any:
 
 def view(version: int = 1, fold: Any = count_events) -> projections.Projection:
     return projections.Projection(
-        "totals", version, lambda event: event.stream if "counter" in event.stream else None, fold
+        "totals",
+        version,
+        lambda event: event.stream if "counter" in event.stream else None,
+        projections.one_by_one(fold),
     )
 
 

@@ -38,7 +38,9 @@ def _count(row: projections.Row | None, event: library.EventView) -> projections
     return {"events": (row or {"events": 0})["events"] + 1, "last": event.type}
 
 
-EVENTS = projections.Projection("events_by_stream", 1, lambda event: event.stream, _count)
+EVENTS = projections.Projection(
+    "events_by_stream", 1, lambda event: event.stream, projections.one_by_one(_count)
+)
 CAST = bootstrap.Cast(
     machines=[depot.DEPOT, trip.TRIP],
     handlers={DriveLeg: outbox.Handler(drive)},

@@ -5,7 +5,7 @@ row that lags can fold the few events it misses and show what is true now.
 """
 
 import datetime as dt
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -137,8 +137,13 @@ def _key(event: library.EventView) -> str | None:
     return event.stream if event.stream.startswith(_PREFIX) else None
 
 
-def _fold(row: projections.Row | None, event: library.EventView) -> projections.Row | None:
-    sheet = follow(read(row), [event])
+def _fold(
+    row: projections.Row | None, events: Sequence[library.EventView]
+) -> projections.Row | None:
+    sheet = read(row)
+    for event in events:
+        # One that was made again under its name starts afresh.
+        sheet = follow(BLANK if isinstance(sheet.state, states.Gone) else sheet, [event])
     return None if isinstance(sheet.state, states.Gone) else write(sheet)
 
 

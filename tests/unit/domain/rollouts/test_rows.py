@@ -54,7 +54,7 @@ def test_a_row_that_is_kept_after_each_event_is_the_same_as_one_fold() -> None:
     row: projections.Row | None = None
     for event in views(told):
         # As the store keeps it: through JSON and back.
-        folded = rows.ROLLOUTS.fold(row, event)
+        folded = rows.ROLLOUTS.fold(row, [event])
         row = msgspec.json.decode(msgspec.json.encode(folded))
 
     assert rows.read(row) == sheet(told)
@@ -79,14 +79,17 @@ def test_a_deleted_rollout_has_no_row_and_a_new_one_starts_afresh() -> None:
     told.send(messages.Delete())
     row: projections.Row | None = None
     for event in views(told):
-        row = rows.ROLLOUTS.fold(row, event)
+        row = rows.ROLLOUTS.fold(row, [event])
     told.want("v9", stories.SPEC)
     again = views(told)
-    new = rows.ROLLOUTS.fold(row, again[[each.type for each in again].index("Removed") + 1])
+    new = rows.ROLLOUTS.fold(row, [again[[each.type for each in again].index("Removed") + 1]])
 
     assert row is None
     assert new is not None
     assert new["summary"]["phase"] == "Starting"
+    at_once = rows.ROLLOUTS.fold(None, again)
+    assert at_once is not None
+    assert not at_once["runs"]
 
 
 def test_only_rollouts_have_rows() -> None:
