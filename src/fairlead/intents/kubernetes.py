@@ -87,6 +87,11 @@ class Around(Protocol):
     @property
     def children(self) -> Children: ...
 
+    @property
+    def versions(self) -> Sequence[int]:
+        """Those of the children, in an order that stays the same."""
+        ...
+
     def found(self, api: Api, term: str) -> Children:
         """Objects of a related kind in the same namespace, by a term (mostly their name)."""
         ...
@@ -327,7 +332,7 @@ class Door:
         essence = _digest(level.command if level.essence is None else level.essence)
         if known.levels.get(topic) == essence:
             return
-        id_ = _id(obj, around.children, _digest(level.command))
+        id_ = _id(obj, around.versions, _digest(level.command))
         await self._engine.submit(known.stream, level.command, id_)
         known.levels[topic] = essence
 
@@ -387,11 +392,11 @@ def _digest(value: object) -> str:
     return hashlib.sha256(msgspec.json.encode(value)).hexdigest()[:32]
 
 
-def _id(obj: Object, children: Children, level: str) -> messages.CommandId:
+def _id(obj: Object, children: Sequence[int], level: str) -> messages.CommandId:
     """The same for the same versions: a restart tells nothing twice.
 
     From A to B and back to A are three levels, for every write makes a version. The level is
     part of it too, because another release may read more out of the same versions.
     """
-    versions = [str(one["metadata"].get("resourceVersion", "")) for one in (obj, *children)]
+    versions = (obj["metadata"].get("resourceVersion", ""), *children)
     return messages.command_id(f"{obj['metadata']['uid']} {_digest(versions)} {level}")

@@ -62,6 +62,10 @@ class Surroundings:
     children: Children
     at: datetime = datetime(2026, 1, 1, tzinfo=UTC)
 
+    @property
+    def versions(self) -> list[int]:
+        return [int(child["metadata"]["resourceVersion"]) for child in self.children]
+
     def found(self, api: Api, term: str) -> Children:
         raise AssertionError((api, term))
 

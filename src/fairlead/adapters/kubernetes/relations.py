@@ -119,16 +119,18 @@ class Relations:
                 self._changed(reader)
 
 
+class Owned(NamedTuple):
+    """The children of one object, read when they are asked for."""
+
+    objects: Callable[[], list[Object]]
+    versions: Callable[[], list[int]]
+    """Theirs alone, which costs no decoding."""
+
+
 class Surroundings:
     """What surrounds one object, read once; it remembers what was asked."""
 
-    def __init__(
-        self,
-        relations: Relations,
-        namespace: str,
-        children: Callable[[], list[Object]],
-        at: datetime,
-    ) -> None:
+    def __init__(self, relations: Relations, namespace: str, children: Owned, at: datetime) -> None:
         self.at = at
         self._relations = relations
         self._namespace = namespace
@@ -141,7 +143,11 @@ class Surroundings:
 
     @functools.cached_property
     def children(self) -> list[Object]:
-        return self._owned()
+        return self._owned.objects()
+
+    @property
+    def versions(self) -> list[int]:
+        return self._owned.versions()
 
     def found(self, api: Api, term: str) -> list[Object]:
         asked = Asked(api, self._namespace, term)

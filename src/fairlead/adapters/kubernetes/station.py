@@ -15,7 +15,7 @@ from fairlead.adapters.kubernetes.clock import Clock
 from fairlead.adapters.kubernetes.events import Occurrence, Recorder
 from fairlead.adapters.kubernetes.objects import Key, Object, Selection
 from fairlead.adapters.kubernetes.queue import Pace, Queue
-from fairlead.adapters.kubernetes.relations import Relations, Surroundings
+from fairlead.adapters.kubernetes.relations import Owned, Relations, Surroundings
 from fairlead.adapters.kubernetes.shards import Shard
 from fairlead.adapters.kubernetes.turns import Lead, Quiet
 from fairlead.adapters.kubernetes.watch import Manner, Watches
@@ -128,7 +128,8 @@ class Station:
         """What the caches hold now; dated before it is read."""
         at = self._reach.clock.now()
         namespace = objects.key_of(obj).namespace
-        owned = functools.partial(self.children, objects.uid_of(obj))
+        uid = objects.uid_of(obj)
+        owned = Owned(functools.partial(self.children, uid), functools.partial(self._versions, uid))
         return Surroundings(self.relations, namespace, owned, at)
 
     def look_again(self, key: Key) -> None:
@@ -232,6 +233,10 @@ class Station:
             with contextlib.suppress(NotFound):
                 live = await self._client.get(self.held.objects.resource, key)
         return live is not None and objects.uid_of(live) == place.uid
+
+    def _versions(self, uid: str) -> list[int]:
+        caches = self.held.children.values()
+        return [cache.version(key) for cache in caches for key in sorted(cache.keys_owned_by(uid))]
 
     def _changed(self, key: Key) -> None:
         if self._queue is not None and self._reach.shard.owns(key):

@@ -23,6 +23,10 @@ class Around:
     def children(self) -> Children:
         return ()
 
+    @property
+    def versions(self) -> list[int]:
+        return []
+
     def found(self, api: Api, term: str) -> Children:
         return self.things.get((api.kind, term), [])
 

@@ -7,7 +7,7 @@ import pytest
 from fairlead.adapters.kubernetes import rights
 from fairlead.adapters.kubernetes.cache import Cache
 from fairlead.adapters.kubernetes.objects import Key, Object
-from fairlead.adapters.kubernetes.relations import Relations, Surroundings
+from fairlead.adapters.kubernetes.relations import Owned, Relations, Surroundings
 from fairlead.errors import Rejected
 from fairlead.intents.kubernetes import Api, Related
 
@@ -36,7 +36,9 @@ class Scene:
         self.relations.add(Related(SHIPS, traits=lambda one: tuple(one["flags"])), self.ships)
 
     def look(self, api: Api, term: str) -> list[str]:
-        around = Surroundings(self.relations, "bay", list, datetime(2026, 1, 1, tzinfo=UTC))
+        around = Surroundings(
+            self.relations, "bay", Owned(list, list), datetime(2026, 1, 1, tzinfo=UTC)
+        )
         found = [one["metadata"]["name"] for one in around.found(api, term)]
         self.relations.read(SHOP, around.asked)
         return found
