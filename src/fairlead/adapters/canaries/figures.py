@@ -1,6 +1,7 @@
 """Figures of rollouts for those who scrape the operator."""
 
-from collections import Counter
+import sys
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 from prometheus_client import core, registry
@@ -15,15 +16,16 @@ class Figures(registry.Collector):
     """Where rollouts are, and how those that ended did."""
 
     def __init__(self) -> None:
-        self._phases: dict[tuple[str, Key], str] = {}
+        self._phases: defaultdict[str, dict[Key, str]] = defaultdict(dict)
         self._news: Counter[str] = Counter()
         self._verdicts: Counter[str] = Counter()
 
     def phase(self, kind: Kind, key: Key, phase: str) -> None:
-        self._phases[str(kind.api), key] = phase
+        # There are thousands of objects and a dozen of phases.
+        self._phases[str(kind.api)][key] = sys.intern(phase)
 
     def gone(self, kind: Kind, key: Key) -> None:
-        self._phases.pop((str(kind.api), key), None)
+        self._phases[str(kind.api)].pop(key, None)
 
     def news(self, kind: str) -> None:
         self._news[kind] += 1
@@ -32,13 +34,15 @@ class Figures(registry.Collector):
         self._verdicts[phase] += 1
 
     def collect(self) -> Iterator[core.Metric]:
-        phases = core.GaugeMetricFamily(
+        shown = core.GaugeMetricFamily(
             "fairlead_rollouts", "Rollouts by kind and phase.", labels=("kind", "phase")
         )
-        counts = Counter((kind, phase) for (kind, _), phase in self._phases.items())
+        counts = Counter(
+            (kind, phase) for kind, phases in self._phases.items() for phase in phases.values()
+        )
         for (kind, phase), count in sorted(counts.items()):
-            phases.add_metric((kind, phase), count)
-        yield phases
+            shown.add_metric((kind, phase), count)
+        yield shown
         ended = core.CounterMetricFamily(
             "fairlead_rollouts_ended", "Rollouts that ended, by how.", labels=("ending",)
         )

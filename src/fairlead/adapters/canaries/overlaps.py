@@ -8,7 +8,7 @@ to be compared with everybody.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-import msgspec
+from fairlead.adapters.kubernetes import compare
 
 Object = dict[str, Any]
 
@@ -32,7 +32,7 @@ def traits(deployment: Object) -> tuple[str, ...]:
     """By what a Deployment is found; changed whenever its selector or its pods' labels are."""
     pods = of(deployment.get("spec") or {})
     # Nobody asks for the whole selector, but a change of it is a change.
-    whole = msgspec.json.encode(pods.selector, order="sorted").decode()
+    whole = compare.digest(pods.selector)
     needs = [f"?{pair}" for pair in _first(pods.selector)] or [_ANY]
     return (*needs, *(f"!{pair}" for pair in _pairs(pods.labels)), f"={whole}")
 

@@ -17,6 +17,8 @@ from fairlead.intents.kubernetes import Api, Related
 
 Terms = Callable[[Object], Iterable[str]]
 Traits = Callable[[Object], tuple[str, ...]]
+Heard = Callable[[Key, tuple[str, ...]], None]
+"""Hears of an object that changed, and under which terms it was or is found."""
 
 
 class Asked(NamedTuple):
@@ -27,64 +29,120 @@ class Asked(NamedTuple):
     term: str
 
 
+class _Questions(NamedTuple):
+    """All that one object asked, in its own namespace; most objects share the first part."""
+
+    apis: tuple[Api, ...]
+    terms: tuple[str, ...]
+
+
+_NONE = _Questions((), ())
+
+
+class Filed:
+    """Keys under a term. Nearly always there is one, and a set for one key is a waste."""
+
+    def __init__(self) -> None:
+        self._keys: dict[str, Key | set[Key]] = {}
+
+    def under(self, term: str) -> list[Key]:
+        held = self._keys.get(term)
+        if held is None:
+            return []
+        return [held] if isinstance(held, Key) else sorted(held)
+
+    def add(self, term: str, key: Key) -> None:
+        held = self._keys.setdefault(term, key)
+        if isinstance(held, set):
+            held.add(key)
+        elif held != key:
+            self._keys[term] = {held, key}
+
+    def discard(self, term: str, key: Key) -> None:
+        held = self._keys.get(term)
+        if isinstance(held, set):
+            held.discard(key)
+        if not held or held == key:
+            self._keys.pop(term, None)
+
+
 class Shelf:
-    """The objects of one related kind, found by terms."""
+    """The objects of one related kind, found by terms, and by traits where there are some."""
 
     def __init__(self, cache: Cache, terms: Terms | None, traits: Traits | None = None) -> None:
         self.cache = cache
         self._terms = terms
         self._traits = traits
-        self._keys: defaultdict[tuple[str, str], set[Key]] = defaultdict(set)
+        self._filed: defaultdict[str, Filed] = defaultdict(Filed)
         self._told: dict[Key, tuple[str, ...]] = {}
         self._shown: dict[Key, tuple[str, ...]] = {}
+        self._heard: list[Heard] = []
+        cache.on_change(self._changed)
+
+    def on_change(self, heard: Heard) -> None:
+        self._heard.append(heard)
 
     def find(self, namespace: str, term: str) -> list[Object]:
-        filed = self._keys.get((namespace, term))
-        if filed is None and self._terms is None:
-            found = self.cache.get(Key(namespace, term))
-            return [] if found is None else [found]
-        return [found for key in sorted(filed or ()) if (found := self.cache.get(key)) is not None]
+        keys = self._filed[namespace].under(term)
+        if not keys and self._terms is None:
+            keys = [Key(namespace, term)]
+        return [found for key in keys if (found := self.cache.get(key)) is not None]
 
-    def changed(self, key: Key) -> tuple[str, ...]:
-        """The terms under which the object was found, or is found now; traits if they changed."""
-        heard = (key.name,) if self._terms is None else self._file(key, self._told, self._terms)
-        if self._traits is None:
-            return heard
-        before = self._shown.get(key)
-        shown = self._file(key, self._shown, self._traits)
-        return heard if self._shown.get(key) == before else (*heard, *shown)
+    def _changed(self, key: Key) -> None:
+        terms = (key.name,) if self._terms is None else self._refiled(key, self._told, self._terms)
+        if self._traits is not None:
+            before = self._shown.get(key)
+            shown = self._refiled(key, self._shown, self._traits)
+            terms = terms if self._shown.get(key) == before else (*terms, *shown)
+        for heard in self._heard:
+            heard(key, terms)
 
-    def _file(self, key: Key, filed: dict[Key, tuple[str, ...]], terms: Terms) -> tuple[str, ...]:
-        """File the object under its terms of today; answers those of before and of now."""
+    def _refiled(self, key: Key, told: dict[Key, tuple[str, ...]], terms: Terms) -> tuple[str, ...]:
+        """The terms under which the object was found, or is found now."""
+        filed, before = self._filed[key.namespace], told.get(key, ())
         live = self.cache.get(key)
-        before, now = filed.get(key, ()), () if live is None else tuple(terms(live))
+        now = () if live is None else tuple(terms(live))
         if before == now:
             return now
         for term in before:
-            self._keys[key.namespace, term].discard(key)
-            if not self._keys[key.namespace, term]:
-                del self._keys[key.namespace, term]
+            filed.discard(term, key)
         for term in now:
-            self._keys[key.namespace, term].add(key)
-        filed[key] = now
-        if not now:
-            del filed[key]
+            filed.add(term, key)
+        if now:
+            told[key] = now
+        else:
+            told.pop(key, None)
         return tuple(dict.fromkeys((*before, *now)))
+
+
+class Shelves:
+    """One shelf for each cache and what is found there by, whichever kinds read there."""
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[Cache, Terms | None, Traits | None], Shelf] = {}
+
+    def of(self, cache: Cache, related: Related) -> Shelf:
+        place = (cache, related.terms, related.traits)
+        if place not in self._made:
+            self._made[place] = Shelf(*place)
+        return self._made[place]
 
 
 class Relations:
     """All related kinds of one kind, and which object asked for what."""
 
-    def __init__(self, changed: Callable[[Key], None]) -> None:
+    def __init__(self, changed: Callable[[Key], None], shelves: Shelves | None = None) -> None:
         self._changed = changed
+        self._made = shelves or Shelves()
         self._shelves: dict[Api, Shelf] = {}
-        self._readers: defaultdict[Asked, set[Key]] = defaultdict(set)
-        self._asked: dict[Key, frozenset[Asked]] = {}
+        self._readers: defaultdict[tuple[Api, str], Filed] = defaultdict(Filed)
+        self._asked: dict[Key, _Questions] = {}
+        self._apis: dict[tuple[Api, ...], tuple[Api, ...]] = {}
 
     def add(self, related: Related, cache: Cache) -> None:
-        shelf = Shelf(cache, related.terms, related.traits)
+        shelf = self._made.of(cache, related)
         self._shelves[related.api] = shelf
-        cache.on_change(lambda key: self._heard(related.api, shelf, key))
+        shelf.on_change(functools.partial(self._heard, related.api))
 
     def cache(self, api: Api) -> Cache:
         return self._shelf(api).cache
@@ -93,19 +151,21 @@ class Relations:
         return self._shelf(asked.api).find(asked.namespace, asked.term)
 
     def read(self, reader: Key, asked: Iterable[Asked]) -> None:
-        """From now on the reader hears of these, and of nothing else."""
-        now = frozenset(asked)
-        before = self._asked.get(reader, frozenset())
-        for gone in before - now:
-            self._readers[gone].discard(reader)
-            if not self._readers[gone]:
-                del self._readers[gone]
-        for new in now - before:
-            self._readers[new].add(reader)
-        if now:
+        """From now on the reader hears of these, all in its namespace, and of nothing else."""
+        all_asked = tuple(asked)
+        apis = tuple(one.api for one in all_asked)
+        now = _Questions(self._apis.setdefault(apis, apis), tuple(one.term for one in all_asked))
+        before = self._asked.get(reader, _NONE)
+        if now == before:
+            return
+        for api, term in zip(*before, strict=True):
+            self._readers[api, reader.namespace].discard(term, reader)
+        for api, term in zip(*now, strict=True):
+            self._readers[api, reader.namespace].add(term, reader)
+        if all_asked:
             self._asked[reader] = now
         else:
-            self._asked.pop(reader, None)
+            del self._asked[reader]
 
     def _shelf(self, api: Api) -> Shelf:
         if api not in self._shelves:
@@ -113,9 +173,12 @@ class Relations:
             raise Rejected(f"not a related kind: {api}", hint=f"its kind declares: {known}")
         return self._shelves[api]
 
-    def _heard(self, api: Api, shelf: Shelf, key: Key) -> None:
-        for term in shelf.changed(key):
-            for reader in sorted(self._readers.get(Asked(api, key.namespace, term), ())):
+    def _heard(self, api: Api, key: Key, terms: tuple[str, ...]) -> None:
+        readers = self._readers.get((api, key.namespace))
+        if readers is None:
+            return
+        for term in terms:
+            for reader in readers.under(term):
                 self._changed(reader)
 
 

@@ -15,7 +15,7 @@ from fairlead.adapters.kubernetes.clock import Clock
 from fairlead.adapters.kubernetes.events import Occurrence, Recorder
 from fairlead.adapters.kubernetes.objects import Key, Object, Selection
 from fairlead.adapters.kubernetes.queue import Pace, Queue
-from fairlead.adapters.kubernetes.relations import Owned, Relations, Surroundings
+from fairlead.adapters.kubernetes.relations import Owned, Relations, Shelves, Surroundings
 from fairlead.adapters.kubernetes.shards import Shard
 from fairlead.adapters.kubernetes.turns import Lead, Quiet
 from fairlead.adapters.kubernetes.watch import Manner, Watches
@@ -40,6 +40,8 @@ class Reach:
     shard: Shard
     pace: Pace
     clock: Clock
+    shelves: Shelves = dataclasses.field(default_factory=Shelves)
+    """Where the kinds find what they read together."""
 
     def covers(self, namespace: str) -> bool:
         ours = not self.namespace or namespace == self.namespace
@@ -65,6 +67,9 @@ class Station:
         self._lead: Lead | None = None
         self._tend: Tend | None = None
         self._around: dict[Key, Surroundings] = {}
+        self.looked = 0
+        """How many looks there were so far."""
+
         self.siblings: Sequence[Station] = (self,)
         """Stations whose kinds stand before the same machine, this one among them."""
 
@@ -79,7 +84,7 @@ class Station:
             cache.on_child_change(kind.api.kind, quiet.heard)
             children[resource.api_version, resource.kind] = cache
         self.held = effects.Held(owners, children, Applier(client, owners), quiet)
-        self.relations = Relations(self._changed)
+        self.relations = Relations(self._changed, reach.shelves)
         for related in kind.related:
             manner = Manner(related.kept, related.optional)
             cache = watches.of(rights.resource(related.api), chosen, manner)
@@ -182,6 +187,7 @@ class Station:
             log.info("kubernetes.status.too_late", key=str(objects.key_of(obj)))
 
     async def _look(self, opened: door.Door, key: Key) -> float | None:
+        self.looked += 1
         try:
             again = await opened.look(door.Name(*key))
         finally:

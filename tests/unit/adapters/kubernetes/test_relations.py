@@ -7,7 +7,7 @@ import pytest
 from fairlead.adapters.kubernetes import rights
 from fairlead.adapters.kubernetes.cache import Cache
 from fairlead.adapters.kubernetes.objects import Key, Object
-from fairlead.adapters.kubernetes.relations import Owned, Relations, Surroundings
+from fairlead.adapters.kubernetes.relations import Asked, Owned, Relations, Shelves, Surroundings
 from fairlead.errors import Rejected
 from fairlead.intents.kubernetes import Api, Related
 
@@ -78,6 +78,61 @@ def test_an_object_is_found_by_its_term_and_heard_of_under_the_old_one(scene: Sc
     assert scene.told == [SHOP]
     assert scene.look(SCALERS, "shop") == []
     assert scene.look(SCALERS, "till") == ["scaler"]
+
+
+def test_several_readers_of_one_object_all_hear_and_each_can_stop(scene: Scene) -> None:
+    readers = [Key("bay", name) for name in ("shop", "stall", "till")]
+    asked = [Asked(SECRETS, "bay", "key")]
+    for reader in readers:
+        scene.relations.read(reader, asked)
+    scene.secrets.put(obj("key", 1))
+    assert scene.told == readers
+
+    scene.told.clear()
+    scene.relations.read(readers[0], ())
+    scene.secrets.put(obj("key", 2))
+    assert scene.told == readers[1:]
+
+    scene.told.clear()
+    for reader in readers[1:]:
+        scene.relations.read(reader, ())
+    scene.secrets.put(obj("key", 3))
+    assert scene.told == []
+
+
+def test_two_objects_under_one_term_are_found_in_order_until_they_go(scene: Scene) -> None:
+    for version, name in enumerate(("b", "a", "c"), 1):
+        scene.scalers.put(obj(name, version, target="shop"))
+    assert scene.look(SCALERS, "shop") == ["a", "b", "c"]
+
+    scene.scalers.put(obj("b", 4, target="shop", size=2))
+    assert scene.look(SCALERS, "shop") == ["a", "b", "c"]
+    for version, name in enumerate(("a", "c"), 5):
+        scene.scalers.remove(Key("bay", name), version)
+
+    assert scene.look(SCALERS, "shop") == ["b"]
+    scene.scalers.remove(Key("bay", "b"), 7)
+    assert scene.look(SCALERS, "shop") == []
+
+
+def test_kinds_that_read_the_same_share_one_shelf_and_both_hear() -> None:
+    shelves, scalers = Shelves(), Cache(rights.resource(SCALERS))
+    filed: list[str] = []
+
+    def terms(one: Object) -> list[str]:
+        filed.append(one["metadata"]["name"])
+        return [one["target"]]
+
+    told: list[tuple[str, Key]] = []
+    for kind in ("one", "other"):
+        relations = Relations(lambda key, kind=kind: told.append((kind, key)), shelves)  # type: ignore[misc]  # a name for each
+        relations.add(Related(SCALERS, terms=terms), scalers)
+        relations.read(SHOP, [Asked(SCALERS, "bay", "shop")])
+
+    scalers.put(obj("scaler", 1, target="shop"))
+
+    assert filed == ["scaler"]
+    assert told == [("one", SHOP), ("other", SHOP)]
 
 
 def test_a_kind_that_was_not_declared_is_refused(scene: Scene) -> None:
