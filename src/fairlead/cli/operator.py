@@ -16,6 +16,7 @@ import click
 
 from fairlead import bootstrap
 from fairlead import settings as settings_
+from fairlead.adapters import heap
 from fairlead.cli import manifests, options
 
 
@@ -55,6 +56,7 @@ def operator(*, kubeconfig: Path | None, context: str, leader_elect: bool, **giv
     """
     if click.get_current_context().invoked_subcommand:
         return
+    heap.keep_small()
     chosen = _chosen(options.settings(), given)
     tracing = bootstrap.telemetry(chosen.log)
     try:

@@ -18,6 +18,7 @@ from contextlib import AbstractAsyncContextManager
 
 import structlog
 
+from fairlead.adapters import heap
 from fairlead.adapters.kubernetes import effects, health, leader
 from fairlead.adapters.kubernetes.client import Client
 from fairlead.adapters.kubernetes.clock import Clock
@@ -43,6 +44,7 @@ log = structlog.get_logger(__name__)
 
 _SYNC_SECONDS = 120.0
 _FLUSH_SECONDS = 2.0
+_TIDY_SECONDS = 20.0
 # Children change in bursts; a look at each change would be most of the work.
 _REST_SECONDS = 0.1
 # Events that may wait: a shared config starts thousands of rollouts in one breath.
@@ -145,6 +147,7 @@ class Operator:
                 *([asyncio.create_task(self.reviews.run())] if self.reviews else ()),
                 asyncio.create_task(self._watches.run()),
                 asyncio.create_task(self._recorder.run()),
+                asyncio.create_task(self._tidy()),
                 asyncio.create_task(self._stand()),
             ]
             try:
@@ -159,6 +162,16 @@ class Operator:
                 await self._last_words()
             for task in done:
                 task.result()
+
+    async def _tidy(self) -> None:
+        """After a burst of looks, what it used and freed goes back to the system."""
+        tidied = 0
+        while True:
+            await self._clock.sleep(_TIDY_SECONDS)
+            looked = sum(one.looked for one in self.stations)
+            if looked != tidied and not any(one.waiting for one in self.stations):
+                tidied = looked
+                heap.give_back()
 
     @contextlib.asynccontextmanager
     async def answering(self, listen: str) -> AsyncIterator[str]:
