@@ -77,7 +77,7 @@ class Canaries:
         uid = obj["metadata"]["uid"]
         try:
             found = self._read(obj, around)
-            version = reading.wanted(found, around)
+            version = self.readings.wanted(found, around)
         except Rejected as error:
             held = self._held(obj, around, error)
             if held is not None:

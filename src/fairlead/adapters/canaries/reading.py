@@ -102,6 +102,7 @@ class Readings:
         self._good: dict[str, object] = {}
         self._standing: OrderedDict[str, tuple[Reading, Object]] = OrderedDict()
         """By UID the last reading that made sense with all around it, and its words."""
+        self._meant: dict[str, str] = {}
 
     def of(self, obj: Object) -> Reading:
         """What `read` says; a generation stands for its spec, as the API server counts it."""
@@ -109,12 +110,21 @@ class Readings:
         found = self._kept.get(str(meta.get("uid", "")))
         if found is None or found.generation != int(meta.get("generation") or 0):
             found = read(obj)
-            self._good.pop(found.uid, None)
+            self._forget(found.uid)
         self._kept[found.uid] = found
         self._kept.move_to_end(found.uid)
         if len(self._kept) > _REMEMBERED:
-            self._good.pop(self._kept.popitem(last=False)[0], None)
+            self._forget(self._kept.popitem(last=False)[0])
         return found
+
+    def wanted(self, found: Reading, around: Around) -> Version:
+        """What `wanted` says; a template of the object itself is hashed once for its reading."""
+        if found.is_target or self._kept.get(found.uid) is not found:
+            return wanted(found, around)
+        template = template_of(found, around)
+        if found.uid not in self._meant:
+            self._meant[found.uid] = triggers.template_hash(template)
+        return version(template, around, self._meant[found.uid])
 
     def is_good(self, found: Reading, by: object) -> bool:
         """Whether this very reading was found to be good by these rules."""
@@ -175,6 +185,10 @@ class Readings:
             earlier = {**obj, "metadata": meta, "spec": told.get("spec")}
             self.stand(read(earlier), earlier)
 
+    def _forget(self, uid: str) -> None:
+        self._good.pop(uid, None)
+        self._meant.pop(uid, None)
+
 
 def template_of(reading: Reading, around: Around) -> Object:
     """The pod template as it is wanted now; InvalidSpec while the target is not there."""
@@ -216,9 +230,9 @@ def parking(waits: Version) -> str:
     return f"{waits.revision}/{waits.template}/{waits.configs}/{waits.label}"
 
 
-def version(template: Object, around: Around) -> Version:
+def version(template: Object, around: Around, known: str = "") -> Version:
     """What the template and the configs it reads mean, and how people call it."""
-    meant = triggers.template_hash(template)
+    meant = known or triggers.template_hash(template)
     configs = triggers.config_hash(_configs(template, around))
     told = hashlib.blake2b(f"{meant} {configs}".encode(), digest_size=5).hexdigest()
     return Version(told, meant, configs, _called(template))

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from fairlead.adapters.canaries import reading
+from fairlead.domain.rollouts import triggers
 from fairlead.errors import Rejected
+from tests.unit.adapters.canaries.around import Around
 
 
 def canary(generation: int, uid: str = "u1", **spec: Any) -> dict[str, Any]:
@@ -44,6 +46,26 @@ def test_what_was_found_good_is_so_only_by_the_same_rules_and_for_the_same_spec(
     assert readings.is_good(found, rules)
     assert not readings.is_good(found, others)
     assert not readings.is_good(readings.of(canary(2)), rules)
+
+
+def test_a_template_is_hashed_once_for_its_reading(monkeypatch: pytest.MonkeyPatch) -> None:
+    readings, hashed = reading.Readings(), list[object]()
+    real = triggers.template_hash
+
+    def counted(template: dict[str, Any]) -> str:
+        hashed.append(template)
+        return real(template)
+
+    monkeypatch.setattr(triggers, "template_hash", counted)
+    found = readings.of(canary(1))
+
+    first = readings.wanted(found, Around())
+
+    assert first == readings.wanted(readings.of(canary(1)), Around())
+    assert len(hashed) == 1
+    changed = {**found.workload, "template": {"spec": {"containers": [{"image": "shop:2"}]}}}
+    assert readings.wanted(readings.of(canary(2, deploymentSpec=changed)), Around()) != first
+    assert first == reading.wanted(found, Around())
 
 
 def test_what_cannot_be_read_is_refused_each_time() -> None:
