@@ -23,6 +23,7 @@ from fairlead.adapters.canaries.owner import Herald, Owner
 from fairlead.adapters.canaries.platform import Platform
 from fairlead.adapters.canaries.router import Router
 from fairlead.adapters.kubernetes import finalizers, objects
+from fairlead.adapters.kubernetes.cache import Cache, number
 from fairlead.adapters.kubernetes.crew import Duties, Gear
 from fairlead.adapters.kubernetes.station import Station, Tend
 from fairlead.domain.rollouts import effects, messages, ports
@@ -129,7 +130,7 @@ class Care:
         self._count(station, obj)
         async with self._desk.gear.turns.of(objects.uid_of(obj)):
             self._desk.gear.turns.check()
-            live = station.held.objects.get(objects.key_of(obj))
+            live = _as_held(station.held.objects, obj)
             if live is None or objects.uid_of(live) != objects.uid_of(obj):
                 return
             if objects.is_deleting(live):
@@ -178,6 +179,14 @@ class Care:
         phase = (obj.get("status") or {}).get("phase")
         if phase:
             self._figures.phase(station.kind, objects.key_of(obj), str(phase))
+
+
+def _as_held(cache: Cache, obj: Object) -> Object | None:
+    """The object as it is held now; mostly that is the one we have."""
+    key = objects.key_of(obj)
+    if cache.version(key) == number(objects.version_of(obj)):
+        return obj
+    return cache.get(key)
 
 
 class Naming:

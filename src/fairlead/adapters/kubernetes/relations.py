@@ -82,11 +82,10 @@ class Shelf:
     def on_change(self, heard: Heard) -> None:
         self._heard.append(heard)
 
-    def find(self, namespace: str, term: str) -> list[Object]:
-        keys = self._filed[namespace].under(term)
-        if not keys and self._terms is None:
-            keys = [Key(namespace, term)]
-        return [found for key in keys if (found := self.cache.get(key)) is not None]
+    def find(self, namespace: str, term: str) -> list[Key]:
+        """Under a name, also of one that is not there."""
+        by_name = [Key(namespace, term)] if self._terms is None else []
+        return self._filed[namespace].under(term) or by_name
 
     def _changed(self, key: Key) -> None:
         terms = (key.name,) if self._terms is None else self._refiled(key, self._told, self._terms)
@@ -147,8 +146,14 @@ class Relations:
     def cache(self, api: Api) -> Cache:
         return self._shelf(api).cache
 
-    def find(self, asked: Asked) -> list[Object]:
-        return self._shelf(asked.api).find(asked.namespace, asked.term)
+    def find(self, asked: Asked, read: dict[tuple[Api, Key], Object | None]) -> list[Object]:
+        """What is there; what was read before is not decoded again."""
+        shelf = self._shelf(asked.api)
+        places = [(asked.api, key) for key in shelf.find(asked.namespace, asked.term)]
+        for place in places:
+            if place not in read:
+                read[place] = shelf.cache.get(place[1])
+        return [found for place in places if (found := read[place]) is not None]
 
     def read(self, reader: Key, asked: Iterable[Asked]) -> None:
         """From now on the reader hears of these, all in its namespace, and of nothing else."""
@@ -198,11 +203,12 @@ class Surroundings:
         self._relations = relations
         self._namespace = namespace
         self._owned = children
-        self._read: dict[Asked, list[Object]] = {}
+        self._found: dict[Asked, list[Object]] = {}
+        self._read: dict[tuple[Api, Key], Object | None] = {}
 
     @property
     def asked(self) -> Iterable[Asked]:
-        return self._read.keys()
+        return self._found.keys()
 
     @functools.cached_property
     def children(self) -> list[Object]:
@@ -214,9 +220,9 @@ class Surroundings:
 
     def found(self, api: Api, term: str) -> list[Object]:
         asked = Asked(api, self._namespace, term)
-        if asked not in self._read:
-            self._read[asked] = self._relations.find(asked)
-        return self._read[asked]
+        if asked not in self._found:
+            self._found[asked] = self._relations.find(asked, self._read)
+        return self._found[asked]
 
     def is_served(self, api: Api) -> bool:
         return self._relations.cache(api).is_served
