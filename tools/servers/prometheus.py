@@ -81,7 +81,8 @@ class PrometheusServer:
         program = find()
         self._folder.mkdir(parents=True, exist_ok=True)
         self.scrape({})
-        self.port = free_port()
+        # One that comes back is where it was.
+        self.port = self.port or free_port()
         command = [str(program), *self._arguments()]
         self._process = Process(command, self._folder / "prometheus.log")
         self._process.wait_until(self._answers, _READY_SECONDS)

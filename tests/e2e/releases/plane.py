@@ -56,6 +56,15 @@ class Plane:
             lambda book, state: state == "Watching" and book["route"]["split"]["canary"] == share
         )
 
+    async def until_told(self, check: str, words: str) -> None:
+        """Until a check's last answer has these words in it."""
+        async with asyncio.timeout(60):
+            while True:
+                view = await self.engine.read(lambda s: library.stream(s, STREAM))
+                if words in view.data.get("inquiry", {}).get("told", {}).get(check, ""):
+                    return
+                await asyncio.sleep(0.1)
+
     async def until(
         self, holds: Callable[[dict[str, Any], str], bool], seconds: float = 60
     ) -> dict[str, Any]:
