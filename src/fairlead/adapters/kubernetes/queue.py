@@ -65,7 +65,7 @@ class Backlog:
     def failures(self, key: Key) -> int:
         return self._failures.get(key, 0)
 
-    def add(self, key: Key, now: float = 0.0) -> None:
+    def add(self, key: Key, now: float) -> None:
         """Ask for a look at the key as soon as it has rested and its turn comes."""
         if key in self._working:
             # Its worker may have read the object before this change: look again after it.
@@ -98,7 +98,7 @@ class Backlog:
         self._working.add(key)
         return key
 
-    def done(self, key: Key, now: float = 0.0) -> None:
+    def done(self, key: Key, now: float) -> None:
         self._working.discard(key)
         self._rest(key, now)
         if key in self._changed:

@@ -42,7 +42,7 @@ class Promises(RuleBasedStateMachine):
 
     @rule(key=st.sampled_from(KEYS))
     def add(self, key: Key) -> None:
-        self.backlog.add(key)
+        self.backlog.add(key, self.now)
         self._owe(key)
 
     @rule(key=st.sampled_from(KEYS), wait=st.floats(0, 10))
@@ -85,7 +85,7 @@ class Promises(RuleBasedStateMachine):
         else:
             self.backlog.forget(key)
             assert self.backlog.failures(key) == 0
-        self.backlog.done(key)
+        self.backlog.done(key, self.now)
         self.working.discard(key)
         if key in self.owed:
             self._owe(key)
@@ -98,12 +98,12 @@ class Promises(RuleBasedStateMachine):
     def teardown(self) -> None:
         """Everything owed is handed out in the end."""
         for key in sorted(self.working):
-            self.backlog.done(key)
+            self.backlog.done(key, self.now)
         owed = self.owed | set(self.later)
         given: set[Key] = set()
         while (taken := self.backlog.take(self.now + 100)) is not None:
             given.add(taken)
-            self.backlog.done(taken)
+            self.backlog.done(taken, self.now + 100)
         assert given == owed
 
 
