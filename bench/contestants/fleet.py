@@ -81,7 +81,11 @@ def memory(line: str) -> float:
 
 def serve(run: Callable[[Task], Awaitable[Figures]]) -> None:
     """Do the task named on the command line; only figures go to standard output."""
-    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    structlog.configure(
+        wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
+        # As a user's process has it (bootstrap.logs).
+        cache_logger_on_first_use=True,
+    )
     task = msgspec.json.decode(sys.argv[1], type=Task)
     print("ready", flush=True)
     sys.stdin.readline()

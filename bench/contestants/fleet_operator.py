@@ -64,6 +64,7 @@ async def working(
 
 async def run(task: fleet.Task) -> fleet.Figures:
     requests: collections.Counter[str] = collections.Counter()
+    bootstrap.collect_rarely()
     with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as folder:
         watch = fleet.Watch()
         async with working(task, requests, Path(folder)) as (operator, ready):

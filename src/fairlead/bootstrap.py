@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import functools
+import gc
 import importlib
 import logging
 import os
@@ -183,6 +184,21 @@ def operator(
     orders = made.orders(chosen.operator, players.kinds, connection, elect=elect)
     crews = [make(chosen) for make in players.crews]
     return made.Operator(connection, orders, engines(chosen, players, tracing), crews)
+
+
+def collect_rarely() -> None:
+    """Look for garbage less often, and never again in what is loaded by now.
+
+    For a process that serves for long: a storm of objects makes little garbage that reference
+    counts do not free at once, and every search for it walks through all that is held.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(_COLLECT_AFTER)
+
+
+# New containers before a search, 700 by default; some 5 MB where all of them were garbage.
+_COLLECT_AFTER = 10_000
 
 
 # Behind every commit of an operator stands a request to an API server, which takes longer than

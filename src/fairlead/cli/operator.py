@@ -84,6 +84,7 @@ async def _serve(
     bootstrap.check_kinds(players)
     there = bootstrap.cluster(*reached)
     made = bootstrap.operator(chosen, players, there, elect=elect, tracing=tracing)
+    bootstrap.collect_rarely()
     async with made.answering(chosen.operator.operator_listen) as address:
         click.echo(f"fairlead operates: {address}", err=True)
         await _until_told(asyncio.create_task(made.run()))

@@ -193,7 +193,7 @@ class Station:
         finally:
             around = self._around.pop(key, None)
             self.relations.read(key, around.asked if around else ())
-        obj = self.held.objects.get(key)
+        obj = None if self._tend is None else self.held.objects.get(key)
         if self._tend is None or obj is None:
             return again
         tended = await self._tend(obj)
