@@ -1,20 +1,22 @@
 """One request on its way: its turn, its identity, its tries, and what came back.
 
-Sits between the client's verbs and aiohttp. A call is repeated only where that does no harm:
-when it is idempotent, or when the server cannot have acted on it (429, or no connection).
+Sits between the client's verbs and the pool of connections. A call is repeated only where that
+does no harm: when it is idempotent, or when the server cannot have acted on it (429, or no
+connection).
 """
 
 import asyncio
+import contextlib
 import dataclasses
-import io
+import functools
 import random
-import socket
+import re
 import ssl
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+import urllib.parse
+from collections.abc import AsyncGenerator, AsyncIterable, Awaitable, Callable, Mapping
 from http import HTTPStatus
-from typing import Any, TypeVar
+from typing import TypeVar
 
-import aiohttp
 import structlog
 
 from fairlead.adapters.kubernetes import answers, limits
@@ -23,14 +25,23 @@ from fairlead.adapters.kubernetes.config import Connection
 from fairlead.adapters.kubernetes.credentials import Certificate, Identity
 from fairlead.adapters.kubernetes.limits import Limits
 from fairlead.adapters.kubernetes.objects import Resource
+from fairlead.adapters.kubernetes.pool import Distrusted, Pool, Unconnected
+from fairlead.adapters.kubernetes.wire import Answer, Broken, Wire
 from fairlead.errors import FairleadError, Rejected, Unauthorised
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
 
 _LEVEL_HEADER = "X-Kubernetes-PF-PriorityLevel-UID"
-_FAILED = (aiohttp.ClientError, TimeoutError, OSError)
-_CHUNK_LIMIT = 2**20
+_FAILED = (OSError, Distrusted)
+_OWN = (
+    ("Accept", "application/json"),
+    # Within a cluster, to pack costs more than to send.
+    ("Accept-Encoding", "identity"),
+    ("User-Agent", "fairlead"),
+)
+# What would end a header, and begin another.
+_UNFIT = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -89,49 +100,44 @@ class Transport:
         self._bucket = limits.Bucket(tempo.limits.rate, tempo.limits.burst, tempo.clock.monotonic())
         self._holds = limits.Holds()
         self._room = asyncio.Semaphore(tempo.limits.at_once)
-        self._session: aiohttp.ClientSession | None = None
+        self._pool: Pool | None = None
         self._trust: tuple[Certificate | None, ssl.SSLContext] | None = None
+        self._headers: tuple[Identity, str] | None = None
 
     async def open(self) -> None:
-        # Watches hold a connection each, so aiohttp's own bound of 100 would block writes.
-        connector = aiohttp.TCPConnector(limit=0, socket_factory=_kept_alive)
-        self._session = aiohttp.ClientSession(
-            connector=connector,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            read_bufsize=_CHUNK_LIMIT,
-            headers={"Accept": "application/json", "User-Agent": "fairlead"},
-        )
+        where = self._connection
+        self._pool = Pool(where.server, where.server_name, where.proxy)
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._pool is not None:
+            await self._pool.close()
+            self._pool = None
 
     async def send(self, call: Call) -> bytes:
         """The whole body of a successful answer."""
-        limit = aiohttp.ClientTimeout(total=self.tempo.limits.timeout)
 
         async def body(identity: Identity) -> bytes:
             # Only while it is on its way: a wait before the next try takes nobody's place.
-            async with self._room, await self._request(call, identity, limit) as response:
-                return await response.read()
+            async with self._room:
+                return await self._exchange(call, identity)
 
         return await self._repeated(call, body)
 
     async def lines(self, call: Call, seconds: float) -> AsyncGenerator[bytes]:
         """The lines of an answer that goes on, for at most so many seconds."""
-        limit = aiohttp.ClientTimeout(total=seconds, sock_connect=self.tempo.limits.timeout)
+        until = asyncio.get_running_loop().time() + seconds
 
-        async def opened(identity: Identity) -> aiohttp.ClientResponse:
-            return await self._request(call, identity, limit)
+        async def begun(identity: Identity) -> Wire:
+            return await self._begin(call, identity, until)
 
-        response = await self._repeated(call, opened)
+        wire = await self._repeated(call, begun)
         try:
-            async with response:
-                async for line in _lines(response.content):
+            async with contextlib.aclosing(wire.pieces()) as pieces:
+                async for line in _lines(pieces):
                     yield line
         except _FAILED as error:
             raise _unreachable(call, error) from error
+        self._opened().give_back(wire)
 
     async def _repeated(self, call: Call, once: Callable[[Identity], Awaitable[T]]) -> T:
         """Try, and try again where that does no harm."""
@@ -170,59 +176,90 @@ class Transport:
         while wait := self._holds.wait(call.flow, clock.monotonic()):
             await clock.sleep(wait)
 
-    async def _request(
-        self, call: Call, identity: Identity, limit: aiohttp.ClientTimeout
-    ) -> aiohttp.ClientResponse:
-        if self._session is None:
-            raise Rejected("the Kubernetes client is closed", hint="use it inside `async with`")
-        headers = [*identity.headers().items(), *self._connection.impersonate]
-        if call.body is not None:
-            headers.append(("Content-Type", call.content_type))
+    async def _exchange(self, call: Call, identity: Identity) -> bytes:
+        pool, trust = self._opened(), self._context(identity.certificate)
+        request = self._request(call, identity)
         asked = self.tempo.clock.monotonic()
-        response = await self._session.request(
-            call.method,
-            self._connection.server + call.path,
-            params=call.query,
-            data=_payload(call.body),
-            headers=headers,
-            timeout=limit,
-            ssl=self._context(identity.certificate),
-            server_hostname=self._connection.server_name,
-            proxy=self._connection.proxy,
-            # A redirect would carry our token to wherever it points.
-            allow_redirects=False,
-        )
-        took = self.tempo.clock.monotonic() - asked
-        self.tempo.count(Answered(call.verb, call.resource, response.status, took))
-        self._holds.learn(call.flow, response.headers.get(_LEVEL_HEADER, ""))
-        if response.status >= HTTPStatus.MULTIPLE_CHOICES:
-            raise await self._failure(call, response)
-        return response
+        until = asyncio.get_running_loop().time() + self.tempo.limits.timeout
+        wire = await pool.take(trust, until)
+        try:
+            answer = await wire.exchange(request, until)
+        except Broken:
+            if not wire.is_used or not call.repeatable:
+                raise
+            # Most likely the server closed it while it lay idle: that says nothing of the server.
+            wire = await pool.connect(trust, until)
+            answer = await wire.exchange(request, until)
+        pool.give_back(wire)
+        self._heard(call, answer, asked)
+        return answer.body
 
-    async def _failure(self, call: Call, response: aiohttp.ClientResponse) -> FairleadError:
-        async with response:
-            said = answers.status_error(response.status, await response.read())
+    async def _begin(self, call: Call, identity: Identity, until: float) -> Wire:
+        pool, trust = self._opened(), self._context(identity.certificate)
+        asked = self.tempo.clock.monotonic()
+        connected_by = asyncio.get_running_loop().time() + self.tempo.limits.timeout
+        wire = await pool.take(trust, min(until, connected_by))
+        answer = await wire.begin(self._request(call, identity), until)
+        if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
+            answer.body = b"".join([piece async for piece in wire.pieces()])
+            pool.give_back(wire)
+        self._heard(call, answer, asked)
+        return wire
+
+    def _opened(self) -> Pool:
+        if self._pool is None:
+            raise Rejected("the Kubernetes client is closed", hint="use it inside `async with`")
+        return self._pool
+
+    def _request(self, call: Call, identity: Identity) -> bytes:
+        """The request as it goes over the wire."""
+        pool = self._opened()
+        target = pool.target(f"{call.path}{_encoded(tuple(call.query.items()))}")
+        head = f"{call.method} {target} HTTP/1.1\r\n{self._common(identity)}"
+        if call.body is None:
+            return f"{head}\r\n".encode()
+        kind, size = call.content_type, len(call.body)
+        return f"{head}Content-Type: {kind}\r\nContent-Length: {size}\r\n\r\n".encode() + call.body
+
+    def _common(self, identity: Identity) -> str:
+        """The headers of every request of this identity."""
+        if self._headers is None or self._headers[0] is not identity:
+            named = [*identity.headers().items(), *self._connection.impersonate]
+            if any(_UNFIT.search(part) for pair in named for part in pair):
+                raise Unauthorised(
+                    "the token or a name to act as has a character that no header may have",
+                    hint="look for a line break in the credentials",
+                )
+            lines = "".join(f"{name}: {value}\r\n" for name, value in (*_OWN, *named))
+            self._headers = identity, f"{self._opened().greeting}{lines}"
+        return self._headers[1]
+
+    def _heard(self, call: Call, answer: Answer, asked: float) -> None:
+        """Count an answer, learn from it, and raise where it is a refusal."""
+        took = self.tempo.clock.monotonic() - asked
+        self.tempo.count(Answered(call.verb, call.resource, answer.status, took))
+        level = answer.header(_LEVEL_HEADER)
+        self._holds.learn(call.flow, level)
+        if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
+            raise self._failure(call, answer, level)
+
+    def _failure(self, call: Call, answer: Answer, level: str) -> FairleadError:
+        said = answers.status_error(answer.status, answer.body)
         if call.resource.plural == "secrets":
             said = said.without_values()
-        wait = _seconds(response.headers.get("Retry-After"))
+        wait = _seconds(answer.header("Retry-After"))
         if wait is not None:
-            level = response.headers.get(_LEVEL_HEADER, "")
             self._holds.hold(call.flow, level, wait, self.tempo.clock.monotonic())
         error = answers.error_for(said, call.what, wait)
         error.__cause__ = said
         return error
 
-    def _context(self, certificate: Certificate | None) -> ssl.SSLContext | bool:
-        if not self._connection.server.startswith("https:"):
-            return True
+    def _context(self, certificate: Certificate | None) -> ssl.SSLContext | None:
+        if not self._opened().server.secure:
+            return None
         if self._trust is None or self._trust[0] != certificate:
             self._trust = (certificate, self._connection.trust(certificate))
         return self._trust[1]
-
-
-def _payload(body: bytes | None) -> bytes | io.BytesIO | None:
-    # aiohttp writes bytes in one go, and warns of large ones: a stream lets others have a turn.
-    return io.BytesIO(body) if body is not None and len(body) > _CHUNK_LIMIT // 2 else body
 
 
 def _may_repeat(call: Call, error: FairleadError) -> bool:
@@ -234,14 +271,14 @@ def _may_repeat(call: Call, error: FairleadError) -> bool:
 
 
 def _may_resend(call: Call, error: Exception) -> bool:
-    if isinstance(error, aiohttp.ClientSSLError):
+    if isinstance(error, Distrusted):
         return False
     # Where no connection was made, nothing can have been done.
-    return call.repeatable or isinstance(error, aiohttp.ClientConnectorError)
+    return call.repeatable or isinstance(error, Unconnected)
 
 
 def _unreachable(call: Call, error: Exception) -> FairleadError:
-    if isinstance(error, aiohttp.ClientSSLError):
+    if isinstance(error, Distrusted):
         return Unauthorised(
             f"no trusted connection to the API server: {call.what}",
             hint="check certificate-authority and the client certificate in the kubeconfig",
@@ -251,31 +288,24 @@ def _unreachable(call: Call, error: Exception) -> FairleadError:
     )
 
 
-async def _lines(content: aiohttp.StreamReader) -> AsyncGenerator[bytes]:
-    # StreamReader.readline() refuses lines past its buffer; an object may have a megabyte.
+async def _lines(pieces: AsyncIterable[bytes]) -> AsyncGenerator[bytes]:
     rest: list[bytes] = []
-    async for chunk in content.iter_any():
-        first, *more = chunk.split(b"\n")
+    async for piece in pieces:
+        first, *more = piece.split(b"\n")
         rest.append(first)
-        for piece in more:
+        for part in more:
             if line := b"".join(rest):
                 yield line
-            rest = [piece]
+            rest = [part]
     # A line without its end was cut off; whoever reads it shall see that it is no JSON.
     if line := b"".join(rest):
         yield line
 
 
-def _seconds(text: str | None) -> float | None:
-    return float(text) if text and text.isdecimal() else None
+@functools.lru_cache(256)
+def _encoded(query: tuple[tuple[str, str], ...]) -> str:
+    return f"?{urllib.parse.urlencode(query)}" if query else ""
 
 
-def _kept_alive(address: tuple[Any, ...]) -> socket.socket:
-    """A socket that notices a dead peer: a watch may be silent for minutes by right."""
-    family, kind, protocol, *_ = address
-    made = socket.socket(family, kind, protocol)
-    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-    for option, value in (("TCP_KEEPIDLE", 30), ("TCP_KEEPINTVL", 10), ("TCP_KEEPCNT", 3)):
-        if hasattr(socket, option):
-            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
-    return made
+def _seconds(text: str) -> float | None:
+    return float(text) if text.isdecimal() else None

@@ -5,7 +5,6 @@ import contextlib
 from collections.abc import AsyncIterator
 from typing import Any
 
-import aiohttp
 import pytest
 from aiohttp import web
 
@@ -14,6 +13,7 @@ from fairlead.adapters.kubernetes.client import Client, Preconditions
 from fairlead.adapters.kubernetes.config import Connection
 from fairlead.adapters.kubernetes.limits import Limits
 from fairlead.adapters.kubernetes.objects import EVERYTHING, Key
+from fairlead.adapters.kubernetes.pool import Unconnected
 from fairlead.adapters.kubernetes.transport import Tempo
 from fairlead.errors import Conflict, Rejected, Unauthorised, Unavailable
 from tests.contract.kubernetes_samples import CONFIG_MAPS, SECRETS, config_map
@@ -202,7 +202,7 @@ async def test_a_server_that_is_not_there_is_unavailable() -> None:
         with pytest.raises(Unavailable) as failed:
             await client.create(CONFIG_MAPS, config_map("default", "a"))
 
-    assert isinstance(failed.value.__cause__, aiohttp.ClientConnectorError)
+    assert isinstance(failed.value.__cause__, Unconnected)
     assert len(clock.slept) == 1
 
 
