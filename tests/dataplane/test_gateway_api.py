@@ -4,6 +4,7 @@
 else's.
 """
 
+import dataclasses
 import datetime as dt
 from collections.abc import Callable
 from pathlib import Path
@@ -33,6 +34,7 @@ SPEC = Spec(
     ),
     (Check("errors", success="result < 5"),),
 )
+COMPARED = dataclasses.replace(SPEC, strategy=dataclasses.replace(SPEC.strategy, baseline=True))
 LOAD = 200.0
 ROUTES = client.path("gateway.networking.k8s.io/v1", "httproutes", NAMESPACE)
 THEIRS: client.Json = {
@@ -61,31 +63,35 @@ async def yard(request: pytest.FixtureRequest, road: Road) -> Yard:
 
 
 @pytest.mark.requirement("canary R18")
-@pytest.mark.parametrize("adopted", [False, True], ids=["own", "adopted"])
+@pytest.mark.parametrize("way", ["own", "adopted", "compared"])
 async def test_good_and_bad_canaries_lose_no_request(
-    road: Road, yard: Yard, tmp_path: Path, tell: Callable[[str], None], *, adopted: bool
+    road: Road, yard: Yard, tmp_path: Path, tell: Callable[[str], None], way: str
 ) -> None:
+    adopted = way == "adopted"
+    spec = COMPARED if way == "compared" else SPEC
     yard.wish({"routeName": "web"} if adopted else {"route": {"parentRefs": PARENTS}})
     theirs = await road.admin.create(ROUTES, THEIRS) if adopted else {}
     yard.errors = {"v3": 100.0}
     road.kubelet.errors["v3"] = 1.0
     async with drive.driven(yard, tmp_path) as engine:
-        await drive.want(engine, "v1", SPEC)
+        await drive.want(engine, "v1", spec)
         await drive.until_idle(engine, "v1")
 
         async with Load(URL, per_second=LOAD).running() as good:
             await good.at_least(100)
-            await drive.want(engine, "v2", SPEC)
+            await drive.want(engine, "v2", spec)
             promoted = await drive.until_idle(engine, "v2", "v2")
             await good.at_least(100)
         async with Load(URL, per_second=LOAD).running() as bad:
-            await drive.want(engine, "v3", SPEC)
+            await drive.want(engine, "v3", spec)
             taken_back = await drive.until_idle(engine, "v2", "v3")
             await bad.at_least(100)
 
     tell(f"good: {words(good.tally)}; bad: {words(bad.tally)}; {road.gateway.memory_mb} MB")
     assert promoted.book.outcome.ending is told.Ending.PROMOTED
     assert good.tally.failed == 0
+    made = {what for verb, what in yard.writes if verb == "ensure"}
+    assert any(what.startswith("shop-baseline v1") for what in made) == (way == "compared")
     assert good.tally.of("v1") > 0 < good.tally.of("v2")
     assert taken_back.book.outcome.ending is told.Ending.TAKEN_BACK
     assert bad.tally.lost == 0

@@ -35,15 +35,15 @@ _NOT_FOUND = 404
 _CONFLICT = 409
 _ORDER = "fairlead.dev/order"
 _REVISION = "tests.fairlead.dev/revision"
-NAMES = {Slot.PRIMARY: "shop", Slot.CANARY: "shop-canary"}
+NAMES = {Slot.PRIMARY: "shop", Slot.CANARY: "shop-canary", Slot.BASELINE: "shop-baseline"}
 
 
 class Yard:
     """Platform, router and everything else that a rollout asks for."""
 
     def __init__(self, admin: client.Client, namespace: str, provider: Provider, wish: Any) -> None:
-        primary, canary = (Backend(name, 80) for name in NAMES.values())
-        self.site = Site(namespace, "shop", primary, canary, wish)
+        backends = {slot.value: Backend(name, 80) for slot, name in NAMES.items()}
+        self.site = Site(namespace, "shop", wish=wish, **backends)
         self.provider = provider
         self.errors: dict[str, float] = {}
         self.news: list[str] = []
@@ -57,7 +57,7 @@ class Yard:
         self.site = dataclasses.replace(self.site, wish=wish)
 
     async def open(self) -> None:
-        """The two Services, which stay."""
+        """The Services, which stay."""
         for name in NAMES.values():
             body = {
                 "apiVersion": "v1",
@@ -184,9 +184,9 @@ class Yard:
                 return None
             raise
         status, meta = found.get("status") or {}, found["metadata"]
-        # A canary never changes its version in place, so a number that lags is still its own.
+        # Beside the primary no version changes in place, so a number that lags is still its own.
         current = status.get("observedGeneration", 0) >= meta["generation"]
-        fresh = current or slot is Slot.CANARY
+        fresh = current or slot is not Slot.PRIMARY
         old = status.get("replicas", 0) - status.get("updatedReplicas", 0)
         ready = max(0, status.get("readyReplicas", 0) - old) if fresh else 0
         notes = meta["annotations"]

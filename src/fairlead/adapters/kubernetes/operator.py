@@ -196,7 +196,7 @@ class Operator:
         async with self._duties(turns) as duties, self._working(duties.handlers) as engine:
             self.engine = engine
             for station in self.stations:
-                station.begin(term, duties.tend.get(str(station.kind.api)))
+                station.begin(turns, duties.tend.get(str(station.kind.api)))
             self.leading.set()
             try:
                 async with asyncio.TaskGroup() as tasks:

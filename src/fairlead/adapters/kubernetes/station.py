@@ -17,7 +17,7 @@ from fairlead.adapters.kubernetes.objects import Key, Object, Selection
 from fairlead.adapters.kubernetes.queue import Pace, Queue
 from fairlead.adapters.kubernetes.relations import Owned, Relations, Shelves, Surroundings
 from fairlead.adapters.kubernetes.shards import Shard
-from fairlead.adapters.kubernetes.turns import Lead, Quiet
+from fairlead.adapters.kubernetes.turns import Quiet, Turns
 from fairlead.adapters.kubernetes.watch import Manner, Watches
 from fairlead.engine import library, messages, service
 from fairlead.errors import FairleadError, NotFound, Rejected
@@ -64,7 +64,7 @@ class Station:
         self._recorder = recorder
         self._reach = reach
         self._queue: Queue | None = None
-        self._lead: Lead | None = None
+        self._turns: Turns | None = None
         self._tend: Tend | None = None
         self._around: dict[Key, Surroundings] = {}
         self.looked = 0
@@ -107,15 +107,15 @@ class Station:
             tasks.create_task(self._sweep(opened, engine))
             await self._queue.run(functools.partial(self._look, opened))
 
-    def begin(self, lead: Lead, tend: Tend | None = None) -> None:
+    def begin(self, turns: Turns, tend: Tend | None = None) -> None:
         """A term begins: from here on, changes are taken note of."""
-        self._queue, self._lead = Queue(self._reach.pace, self._reach.clock), lead
+        self._queue, self._turns = Queue(self._reach.pace, self._reach.clock), turns
         self._tend = tend
         for key in self.held.objects.known():
             self._changed(key)
 
     def end(self) -> None:
-        self._queue = self._lead = self._tend = None
+        self._queue = self._turns = self._tend = None
 
     def object(self, name: door.Name) -> Object | None:
         return self.held.objects.get(Key(*name))
@@ -174,17 +174,22 @@ class Station:
         await self._write(obj, told)
 
     async def _write(self, obj: Object, made: Callable[[Object], Object]) -> None:
-        """Write what is made of the status as it is now: an effect may have published since."""
-        if objects.is_deleting(obj) or self._lead is None:
+        """Write what is made of the status as it is now: an effect may have published since.
+
+        In our turn, or what an effect publishes in the same moment would take ours back.
+        """
+        if objects.is_deleting(obj) or self._turns is None:
             return
-        self._lead.check()
-        live = self.held.objects.get(objects.key_of(obj))
-        if live is None or objects.uid_of(live) != objects.uid_of(obj):
-            return
-        try:
-            await status.write(self._client, self.held.objects, live, made(live))
-        except NotFound:
-            log.info("kubernetes.status.too_late", key=str(objects.key_of(obj)))
+        key, uid = objects.key_of(obj), objects.uid_of(obj)
+        async with self._turns.of(uid):
+            self._turns.check()
+            live = self.held.objects.get(key)
+            if live is None or objects.uid_of(live) != uid:
+                return
+            try:
+                await status.write(self._client, self.held.objects, live, made(live))
+            except NotFound:
+                log.info("kubernetes.status.too_late", key=str(key))
 
     async def _look(self, opened: door.Door, key: Key) -> float | None:
         self.looked += 1
