@@ -6,12 +6,13 @@ import pytest
 
 from fairlead.adapters.canaries import owner as owners
 from fairlead.adapters.canaries.figures import Figures
+from fairlead.adapters.canaries.kinds import CANARIES
 from fairlead.adapters.kubernetes import rights
 from fairlead.adapters.kubernetes.objects import Key
 from fairlead.domain.rollouts import messages
 from fairlead.intents.kubernetes import InvalidSpec
 from tests.unit.adapters.canaries.around import canary
-from tests.unit.adapters.canaries.stage import CANARIES, set_up
+from tests.unit.adapters.canaries.stage import set_up
 
 
 async def test_a_refusal_is_not_taken_back_by_a_status_of_the_same_moment(
