@@ -81,8 +81,8 @@ class Projector:
                     _log.warning("projection_waits", name=projection.name, error=repr(error))
             # Rows may lag, for readers fold what a row has not seen; and a row that is written
             # once for many events costs a part of what each event's own row would.
-            await self._clock.wait(asyncio.Event(), self._clock.now() + self._poll / 2)
-            await self._clock.wait(self._wake, self._clock.now() + self._poll / 2)
+            await self._clock.wait(asyncio.Event(), self._clock.now() + self._poll)
+            await self._clock.wait(self._wake, self._clock.now() + self._poll)
 
     async def catch_up(self) -> None:
         """Read every projection to the end of the feed."""
