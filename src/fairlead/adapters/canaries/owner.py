@@ -1,5 +1,6 @@
 """What people see of a rollout on its object: the status, Events, and the flag that is put back."""
 
+import functools
 from collections.abc import Mapping
 from typing import Any, Literal
 
@@ -25,6 +26,7 @@ PAUSE_SECONDS = 0.15
 STATUS = "status"
 _WARNINGS = frozenset({"GoingHome", "TakenBack", "Stalled", "Drifted"})
 _STATUSES: Mapping[str, bool | None] = {"True": True, "False": False}
+_READ = ("uid", "generation", "annotations", "finalizers", "deletionTimestamp")
 # What stands in a status beside what the machine publishes.
 _BESIDE = ("requests",)
 
@@ -87,7 +89,10 @@ class Owner:
             ledger.perform(uid, STATUS, status.serial)
             wanted = self._wanted(status, live)
             try:
-                await statuses.write(self._desk.gear.client, station.held.objects, live, wanted)
+                take = functools.partial(_take_in, station, live)
+                await statuses.write(
+                    self._desk.gear.client, station.held.objects, live, wanted, take
+                )
             except NotFound:
                 return
             self._count(station, live, status)
@@ -112,6 +117,21 @@ class Owner:
         kept = self._desk.kept(live, under_way=under_way)
         told = {**status.status, "serial": status.serial, "conditions": merged}
         return {**beside, **told, **({"accepted": kept} if kept is not None else {})}
+
+
+def _take_in(station: Station, before: Object, answer: Object) -> None:
+    """What we publish is no news to ourselves, unless the write brought something else along."""
+    if _read(before) == _read(answer):
+        station.take_in(answer)
+    else:
+        station.held.objects.wrote(answer)
+
+
+def _read(obj: Object) -> tuple[object, ...]:
+    """What a look reads of the object itself; a generation stands for its spec."""
+    meta, memory = obj["metadata"], (obj.get("status") or {}).get("memory") or {}
+    halt = ((memory.get("data") or {}).get("book") or {}).get("paused")
+    return (*(meta.get(key) for key in _READ), halt)
 
 
 class Herald:

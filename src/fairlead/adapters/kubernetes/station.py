@@ -67,6 +67,7 @@ class Station:
         self._turns: Turns | None = None
         self._tend: Tend | None = None
         self._around: dict[Key, Surroundings] = {}
+        self._unheard: Key | None = None
         self.looked = 0
         """How many looks there were so far."""
 
@@ -136,6 +137,14 @@ class Station:
         uid = objects.uid_of(obj)
         owned = Owned(functools.partial(self.children, uid), functools.partial(self._versions, uid))
         return Surroundings(self.relations, namespace, owned, at)
+
+    def take_in(self, answer: Object) -> None:
+        """Hold an answer to a write of ours that is no reason for a look."""
+        self._unheard = objects.key_of(answer)
+        try:
+            self.held.objects.wrote(answer)
+        finally:
+            self._unheard = None
 
     def look_again(self, key: Key) -> None:
         """Something that no cache tells has changed."""
@@ -250,5 +259,7 @@ class Station:
         return [cache.version(key) for cache in caches for key in sorted(cache.keys_owned_by(uid))]
 
     def _changed(self, key: Key) -> None:
+        if key == self._unheard:
+            return
         if self._queue is not None and self._reach.shard.owns(key):
             self._queue.add(key)

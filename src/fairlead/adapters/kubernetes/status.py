@@ -1,6 +1,6 @@
 """What an object tells of itself: conditions, and a patch of only what changed."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
@@ -25,8 +25,17 @@ class Condition(NamedTuple):
     message: str = ""
 
 
-async def write(client: Client, cache: Cache, live: Object, status: Object) -> bool:
-    """Bring `.status` to exactly this; False where it was so and nothing was sent."""
+async def write(
+    client: Client,
+    cache: Cache,
+    live: Object,
+    status: Object,
+    take: Callable[[Object], None] | None = None,
+) -> bool:
+    """Bring `.status` to exactly this; False where it was so and nothing was sent.
+
+    The answer goes into the cache, or to whoever takes it there.
+    """
     change = operations(live.get("status"), status)
     if not change:
         return False
@@ -46,7 +55,7 @@ async def write(client: Client, cache: Cache, live: Object, status: Object) -> b
                 f"another object than the one we know: {key}", hint="read the object again"
             ) from error
         raise
-    cache.wrote(answer)
+    (take or cache.wrote)(answer)
     return True
 
 
