@@ -59,7 +59,8 @@ def decide(state: states.State, command: messages.Command, now: datetime) -> Dec
         return Decision()
     effects = [each for step in draft.steps for each in outgoing.effects_of(*step)]
     sends = [each for step in draft.steps for each in outgoing.sends_of(*step)]
-    if view.essence(draft.state) != view.essence(state) and not _is_over(draft.state):
+    shown = _shown(draft, state)
+    if view.essence(draft.state) != view.essence(shown) and not _is_over(draft.state):
         book = draft.book
         status = view.status(draft.state)
         effects.append(messages.PublishStatus(book.name, book.serial, status))
@@ -160,6 +161,12 @@ def _adopt(draft: Draft, status: dict[str, object]) -> None:
     plain = kept if isinstance(kept, dict) else {}
     if not isinstance(shapes.load(plain), states.Unknown):
         draft.tell(told.Adopted(plain, draft.now))
+
+
+def _shown(draft: Draft, before: states.State) -> states.State:
+    """Where the object's status stands: what was adopted from it need not be written back."""
+    first, after = draft.steps[0]
+    return after if isinstance(first, told.Adopted) else before
 
 
 def _is_over(state: states.State) -> bool:

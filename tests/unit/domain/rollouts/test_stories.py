@@ -249,6 +249,20 @@ def test_the_status_says_where_it_is_and_is_enough_to_go_on() -> None:
     assert world.place("shop").hurt == []
 
 
+@pytest.mark.parametrize("place", [states.Idle, states.Watching])
+def test_what_is_adopted_from_a_status_is_not_written_back_into_it(place: type) -> None:
+    # A pod that starts anew would otherwise write the status of every object it looks after.
+    world = live()
+    world.run_until(place)
+    status = world.forget()
+    world.effects.clear()
+
+    world.send(messages.Adopt(status))
+
+    assert isinstance(world.state(), place)
+    assert [type(each) for each in world.effects] == [messages.Look]
+
+
 def test_a_store_that_knows_better_does_not_learn_from_a_status() -> None:
     world = live()
     world.run_until(states.Watching)
