@@ -89,6 +89,9 @@ class OperatorSettings:
         "fairlead-operator",
         "Name of the webhook configuration; its Secret has `-webhook` after it.",
     )
+    operator_secrets: str = _setting(
+        "read", "Whether a changed Secret starts a run: `read`, or `ignored` and never read."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,6 +247,9 @@ def _check(settings: Settings) -> None:
             )
     _check_choice("FAIRLEAD_LOG_LEVEL", settings.log.log_level, _LEVELS)
     _check_choice("FAIRLEAD_LOG_FORMAT", settings.log.log_format, ("auto", "json", "text"))
+    _check_choice(
+        "FAIRLEAD_OPERATOR_SECRETS", settings.operator.operator_secrets, ("read", "ignored")
+    )
     url = settings.store.database_url
     if url and not url.startswith(("postgresql://", "postgres://")):
         raise errors.Rejected(

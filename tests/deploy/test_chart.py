@@ -1,5 +1,6 @@
 """The chart says what the plain manifests say, for every choice that both offer."""
 
+import dataclasses
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,12 @@ from fairlead import __version__
 from fairlead.adapters.kubernetes import manifests
 from fairlead.adapters.kubernetes.objects import Object
 from fairlead.adapters.kubernetes.workload import Options
+from fairlead.intents.kubernetes import Api, Related
 from tests.contract.boat_kind import BOAT, SKIFF
 from tests.deploy import chart as charts
 
-KINDS = [BOAT, SKIFF]
+SECRETS = Api("", "v1", "secrets", "Secret")
+KINDS = [dataclasses.replace(BOAT, related=(*BOAT.related, Related(SECRETS))), SKIFF]
 # What Helm marks its own by; nothing selects by these.
 HELMS_OWN = ("app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "helm.sh/chart")
 PLAIN = {"image": f"fairlead:{__version__}", "namespace": "ops"}
@@ -56,6 +59,7 @@ def unmarked(value: Any) -> Any:
             {"failure_policy": "Fail", "watched": "shop"},
         ),
         ({"shards": 3}, {"shards": 3}),
+        ({"secrets": False}, {"secrets": False}),
         ({"networkPolicy": {"egressPorts": [9090]}}, {"egress": (9090,)}),
         (
             {"image": {"repository": "registry.test/fairlead", "tag": "9"}},
@@ -64,7 +68,7 @@ def unmarked(value: Any) -> Any:
     ],
     ids=[
         *("default", "narrow", "named", "database", "unreviewed", "strict", "shards"),
-        *("egress", "image"),
+        *("no secrets", "egress", "image"),
     ],
 )
 def test_chart_and_plain_manifests_are_the_same(

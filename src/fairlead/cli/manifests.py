@@ -42,6 +42,12 @@ IMAGE = f"fairlead:{__version__}"
     help="Let the operator review objects on their way in.",
 )
 @click.option(
+    "--secrets/--no-secrets",
+    default=True,
+    show_default=True,
+    help="Let the operator read Secrets, so that a changed one starts a run.",
+)
+@click.option(
     "--failure-policy",
     type=click.Choice(["Ignore", "Fail"]),
     default="Ignore",
@@ -54,6 +60,7 @@ def manifests(
     database: str,
     failure_policy: Literal["Ignore", "Fail"],
     webhooks: bool,
+    secrets: bool,
     **given: str,
 ) -> None:
     """Print the objects that install the operator: kinds, account, rights, pod, policies."""
@@ -62,6 +69,7 @@ def manifests(
         watched=watch,
         database=_secret(database),
         webhooks=webhooks,
+        secrets=secrets,
         failure_policy=failure_policy,
     )
     click.echo(making.text(making.documents(options.cast().kinds, chosen)), nl=False)

@@ -47,6 +47,12 @@ from fairlead.cli import manifests, options
     metavar="ADDRESS:PORT",
     help="Review objects for the API server there, such as 0.0.0.0:8443; nowhere if unset.",
 )
+@click.option(
+    "--no-secrets",
+    "secrets",
+    flag_value="ignored",
+    help="Read no Secret; a changed one then starts no run.",
+)
 def operator(*, kubeconfig: Path | None, context: str, leader_elect: bool, **given: Any) -> None:
     """Run the operator for objects of a Kubernetes cluster.
 

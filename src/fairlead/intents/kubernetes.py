@@ -14,7 +14,7 @@ import datetime as dt
 import hashlib
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import msgspec
@@ -97,7 +97,7 @@ class Around(Protocol):
         ...
 
     def is_served(self, api: Api) -> bool:
-        """False where the cluster does not know the kind."""
+        """False where the cluster does not know the kind, or we may not read it."""
         ...
 
 
@@ -190,6 +190,11 @@ class Kind:
     asks before the object is stored, so it is pure and quick. What can be seen from the object
     alone, `observe` refuses too: the webhook may be away.
     """
+
+    def without(self, related: str) -> "Kind":
+        """The kind, where these objects of others may not be read."""
+        left = tuple(one for one in self.related if str(one.api) != related)
+        return replace(self, related=left)
 
     def stream(self, obj: Object) -> messages.StreamName:
         """The stream of this very object: one made again under its name gets another."""

@@ -90,8 +90,10 @@ class Scene:
         return {one["reason"] for one in found["items"] if one["regarding"]["name"] == name}
 
     @contextlib.asynccontextmanager
-    async def operating(self, store: str = "store", prometheus: str = "") -> AsyncIterator["Ship"]:
-        """An operator at work, with the rights that it ships with."""
+    async def operating(
+        self, store: str = "store", prometheus: str = "", without: str = ""
+    ) -> AsyncIterator["Ship"]:
+        """An operator at work, with the rights that it ships with; perhaps `without` a kind."""
         requests: Counter[str] = Counter()
 
         def count(answered: Answered) -> None:
@@ -107,7 +109,8 @@ class Scene:
         )
         crews = [make(chosen) for make in players.crews]
         pace = Pace(first_delay=0.1, longest_delay=1.0)
-        orders = Orders(players.kinds, self.space.name, pace=pace, tempo=Tempo(count=count))
+        kinds = [kind.without(without) for kind in players.kinds]
+        orders = Orders(kinds, self.space.name, pace=pace, tempo=Tempo(count=count))
         operator = Operator(self.connection, orders, bootstrap.engines(chosen, players), crews)
         task = asyncio.create_task(operator.run())
         try:

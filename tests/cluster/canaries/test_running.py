@@ -3,10 +3,13 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from dataclasses import replace
 
 import pytest
 from aiohttp import web
 
+from fairlead import bootstrap
+from fairlead.adapters.kubernetes import credentials, rights
 from tests.cluster import client
 from tests.cluster.canaries.scene import Scene, canary, template, weights
 
@@ -283,24 +286,62 @@ async def test_requests_by_annotation_are_obeyed_once(scene: Scene) -> None:
     assert "RequestRefused" in await scene.reasons("shop")
 
 
-async def test_a_changed_secret_that_the_pod_reads_starts_a_run(scene: Scene) -> None:
-    secret = {"metadata": {"name": "keys"}, "stringData": {"token": "one"}}
-    await scene.admin.create(scene.space.path("secrets"), secret)
+def with_configs() -> client.Json:
+    """A shop whose pods read a Secret and a ConfigMap."""
     made = canary()
     container = made["spec"]["deploymentSpec"]["template"]["spec"]["containers"][0]
-    container["envFrom"] = [{"secretRef": {"name": "keys"}}]
-    await scene.create(made)
+    container["envFrom"] = [{"secretRef": {"name": "keys"}}, {"configMapRef": {"name": "texts"}}]
+    return made
+
+
+async def create_configs(scene: Scene) -> None:
+    secret = {"metadata": {"name": "keys"}, "stringData": {"token": "one"}}
+    await scene.admin.create(scene.space.path("secrets"), secret)
+    texts = {"metadata": {"name": "texts"}, "data": {"hello": "one"}}
+    await scene.admin.create(scene.space.path("configmaps"), texts)
+
+
+async def until_another(scene: Scene, first: client.Json) -> None:
+    """Until another revision than this one is stable."""
+    await scene.until_so(
+        scene.path("shop"),
+        lambda obj: (
+            obj["status"]["phase"] == "Stable"
+            and obj["status"]["stableRevision"] != first["status"]["stableRevision"]
+        ),
+    )
+
+
+async def test_a_changed_secret_that_the_pod_reads_starts_a_run(scene: Scene) -> None:
+    await create_configs(scene)
+    await scene.create(with_configs())
     async with scene.operating() as ship:
         first = await scene.until("shop", phase="Stable")
         await scene.admin.patch(scene.space.path("secrets", "keys"), {"stringData": {"token": "2"}})
 
-        await scene.until_so(
-            scene.path("shop"),
-            lambda obj: (
-                obj["status"]["phase"] == "Stable"
-                and obj["status"]["stableRevision"] != first["status"]["stableRevision"]
-            ),
-        )
+        await until_another(scene, first)
         await ship.settled()
 
     assert "Promoted" in await scene.reasons("shop")
+
+
+async def test_an_operator_may_do_without_the_right_to_read_secrets(scene: Scene) -> None:
+    kinds = [kind.without("secrets") for kind in bootstrap.cast().kinds]
+    rules = [*rights.rules(kinds), *rights.lease_rules()]
+    assert not [rule for rule in rules if "secrets" in rule["resources"]]
+    account = await scene.space.account("blind", rules)
+    identity = credentials.Fixed(credentials.Identity(token=account.token))
+    blind = replace(scene, connection=replace(scene.connection, credentials=identity))
+    await create_configs(scene)
+    await scene.create(with_configs())
+
+    async with blind.operating(without="secrets") as ship:
+        first = await scene.until("shop", phase="Stable")
+        await scene.admin.patch(scene.space.path("secrets", "keys"), {"stringData": {"token": "2"}})
+        await ship.settled()
+        found = await scene.admin.get(scene.path("shop"))
+        assert found["status"]["stableRevision"] == first["status"]["stableRevision"]
+        assert not [asked for asked in ship.requests if "secrets" in asked]
+
+        await scene.admin.patch(scene.space.path("configmaps", "texts"), {"data": {"hello": "2"}})
+        await until_another(scene, first)

@@ -30,3 +30,12 @@ def test_a_secret_without_a_key_is_refused_with_a_hint(run: Run) -> None:
 
     assert (ran.code, ran.out) == (3, "")
     assert ran.err == "error: not a Secret and a key in it: store\nhint: write NAME/KEY\n"
+
+
+def test_secrets_can_be_left_out(run: Run) -> None:
+    ran = run("operator", "manifests", "--no-secrets", "--no-webhooks")
+
+    rules = [rule for each in yaml.safe_load_all(ran.out) for rule in each.get("rules") or ()]
+    assert rules
+    assert not [rule for rule in rules if "secrets" in rule["resources"]]
+    assert "FAIRLEAD_OPERATOR_SECRETS" in ran.out

@@ -36,5 +36,11 @@ helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 
 {{- /* Written by `make manifests` from the kinds that this version serves. */ -}}
 {{- define "fairlead.rules" -}}
-{{ (.Files.Get "files/rules.yaml" | fromYaml).rules | toYaml }}
+{{- $kept := list }}
+{{- range (.Files.Get "files/rules.yaml" | fromYaml).rules }}
+{{- if or $.Values.secrets (not (has "secrets" .resources)) }}
+{{- $kept = append $kept . }}
+{{- end }}
+{{- end }}
+{{ $kept | toYaml }}
 {{- end }}

@@ -255,6 +255,8 @@ def _configs(template: Object, around: Around) -> Mapping[str, Mapping[str, Any]
     found: dict[str, Mapping[str, Any]] = {}
     for called in triggers.tracked(template):
         kind, _, name = called.partition("/")
+        if not around.is_served(kinds[kind]):
+            continue
         for config in around.found(kinds[kind], name):
             if triggers.is_tracked(config):
                 found[called] = config

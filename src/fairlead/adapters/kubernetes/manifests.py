@@ -85,7 +85,8 @@ def _account(kinds: Sequence[Kind], options: Options) -> list[Object]:
         account,
         *_granted("Role", meta(options, "-own"), _own_rules(options), options),
     ]
-    over_objects = rights.rules(kinds)
+    read = kinds if options.secrets else [kind.without("secrets") for kind in kinds]
+    over_objects = rights.rules(read)
     if options.watched:
         there = {**meta(options), "namespace": options.watched}
         roles += _granted("Role", there, over_objects, options)

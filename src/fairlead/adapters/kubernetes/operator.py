@@ -81,6 +81,8 @@ def orders(
     shard = parse_shard(chosen.operator_shard)
     place = Key(connection.namespace, shard.lease(chosen.operator_lease))
     candidacy = Candidacy(place, identity) if elect else None
+    if chosen.operator_secrets == "ignored":
+        kinds = [kind.without("secrets") for kind in kinds]
     return Orders(
         *(kinds, chosen.operator_namespace, shard, candidacy),
         identity=identity,

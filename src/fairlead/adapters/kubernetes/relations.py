@@ -146,6 +146,10 @@ class Relations:
     def cache(self, api: Api) -> Cache:
         return self._shelf(api).cache
 
+    def is_served(self, api: Api) -> bool:
+        shelf = self._shelves.get(api)
+        return shelf is not None and shelf.cache.is_served
+
     def find(self, asked: Asked, read: dict[tuple[Api, Key], Object | None]) -> list[Object]:
         """What is there; what was read before is not decoded again."""
         shelf = self._shelf(asked.api)
@@ -225,4 +229,4 @@ class Surroundings:
         return self._found[asked]
 
     def is_served(self, api: Api) -> bool:
-        return self._relations.cache(api).is_served
+        return self._relations.is_served(api)

@@ -43,6 +43,9 @@ class Options:
     """What the API server does while no operator answers. Ignore: objects come in, and what the
     webhook would have refused is refused by a condition. Fail: nothing comes in."""
 
+    secrets: bool = True
+    """Whether Secrets of the namespaces are read, so that a changed one starts a run."""
+
     egress: tuple[int, ...] = ()
     """Further TCP ports that the pod may reach, such as 9090 for Prometheus."""
 
@@ -179,6 +182,8 @@ def _environment(options: Options, shard: Shard) -> list[Object]:
         "FAIRLEAD_OPERATOR_NAMESPACE": options.watched,
         "FAIRLEAD_OPERATOR_SHARD": str(shard) if options.shards > 1 else "",
     }
+    if not options.secrets:
+        plain["FAIRLEAD_OPERATOR_SECRETS"] = "ignored"
     if options.webhooks:
         plain["FAIRLEAD_OPERATOR_WEBHOOKS_LISTEN"] = f"0.0.0.0:{WEBHOOK_PORT}"
         plain["FAIRLEAD_OPERATOR_WEBHOOKS_NAME"] = options.name

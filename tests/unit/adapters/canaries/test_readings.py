@@ -85,3 +85,15 @@ def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
         readings.of(canary(1, uid=uid))
 
     assert readings.of(canary(1, uid="u1")) is not first
+
+
+def test_a_secret_that_may_not_be_read_is_no_part_of_a_version() -> None:
+    around_, blind = Around(), Around(absent=frozenset({"Secret"}))
+    kept = {"metadata": {"name": "keys"}, "data": {"digest": "d1"}}
+    for one in (around_, blind):
+        one.things["Secret", "keys"] = [kept]
+    container = {"name": "web", "envFrom": [{"secretRef": {"name": "keys"}}]}
+    template = {"spec": {"containers": [container]}}
+
+    assert reading.version(template, around_).configs
+    assert not reading.version(template, blind).configs

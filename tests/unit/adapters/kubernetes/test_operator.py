@@ -20,6 +20,7 @@ from fairlead.adapters.kubernetes.schema import CRDS
 from fairlead.adapters.kubernetes.shards import Shard
 from fairlead.engine import library, service
 from fairlead.errors import Rejected
+from fairlead.intents.kubernetes import Api, Related
 from fairlead.settings import OperatorSettings
 from tests.fakes.kubernetes.server import Fault, Request, Server
 from tests.operator.flotilla import CONFIG_MAPS, FLOTILLAS, KIND, flotilla
@@ -240,6 +241,19 @@ async def test_a_place_to_answer_must_be_one(bay: Bay, tmp_path: Path, listen: s
 def test_a_shard_must_be_one(text: str) -> None:
     with pytest.raises(Rejected, match="shard"):
         operator.parse_shard(text)
+
+
+def test_orders_may_leave_out_secrets() -> None:
+    connection = Connection("https://api.test", credentials.Fixed(), namespace="ops")
+    secrets = Api("", "v1", "secrets", "Secret")
+    kind = dataclasses.replace(KIND, related=(Related(CONFIG_MAPS), Related(secrets)))
+
+    reading = operator.orders(OperatorSettings(), [kind], connection, elect=False)
+    blind = OperatorSettings(operator_secrets="ignored")
+    ignoring = operator.orders(blind, [kind], connection, elect=False)
+
+    assert [str(one.api) for one in reading.kinds[0].related] == ["configmaps", "secrets"]
+    assert [str(one.api) for one in ignoring.kinds[0].related] == ["configmaps"]
 
 
 def test_orders_follow_the_settings() -> None:
