@@ -14,6 +14,7 @@ from tests import machines
 from tests.engines import Cast, Home, engine, events, state, tell
 
 NOW = 1_000_000
+FIRST = {"stream": 0, "seq": 0, "n": 0}
 FENCE = 7
 
 
@@ -213,7 +214,7 @@ def test_effects_are_settled_postponed_and_claimed_again(session: protocol.Sessi
 
     write(session, settled=[messages.Hold(1, 1, 0, FENCE)], postponed=[later, dead, stale])
 
-    rows = session.rows("list_effects", dead=None, name=None, limit=9)
+    rows = session.rows("list_effects", dead=None, name=None, **FIRST, limit=9)
     assert [(row[3], row[7], row[8], row[9], row[10], row[11]) for row in rows] == [
         (1, 1, NOW + 50, None, None, "no road"),
         (2, 1, NOW, None, NOW, "closed"),
@@ -221,6 +222,18 @@ def test_effects_are_settled_postponed_and_claimed_again(session: protocol.Sessi
     assert claimed(session) == []
     assert session.rows("next_effect") == [(NOW + 50,)]
     assert claimed(session, now=NOW + 50) == [(1, 1, 1)]
+
+
+def test_effects_are_listed_page_by_page(session: protocol.Session) -> None:
+    streams, both = [stream(1), stream(2)], [(1, 0), (1, 1), (2, 0)]
+    write(session, streams=streams, effects=[effect(number, n=n) for number, n in both])
+
+    page = session.rows("list_effects", dead=None, name=None, **FIRST, limit=2)
+    last = dict(zip(("stream", "seq", "n"), page[-1][1:4], strict=True))
+    rest = session.rows("list_effects", dead=None, name=None, **last, limit=2)
+
+    assert [row[1:4] for row in (*page, *rest)] == [(1, 1, 0), (1, 1, 1), (2, 1, 0)]
+    assert len(rest) == 1
 
 
 def test_a_claim_skips_the_held_the_dead_the_early_and_what_is_over_the_limit(

@@ -9,7 +9,7 @@ from fairlead import errors
 from fairlead.cli import errands, options, printing, sources
 from fairlead.engine import library, messages, service
 
-# One run takes this many; a server shows at most 500 at a time.
+# One run takes this many.
 _MOST = 100_000
 
 

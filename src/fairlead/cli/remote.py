@@ -107,9 +107,10 @@ class _Effect(msgspec.Struct):
 
 
 class _Effects(msgspec.Struct):
-    """Some effects."""
+    """A page of effects."""
 
     items: list[_Effect]
+    next: str | None = None
 
 
 class _Rollouts(msgspec.Struct):
@@ -228,12 +229,17 @@ class ServerSource:
     def effects(
         self, name: messages.StreamName | None, limit: int, *, dead: bool | None
     ) -> Sequence[library.EffectView]:
-        wanted = {
-            "dead": None if dead is None else str(dead).lower(),
-            "stream": name,
-            "limit": min(_PAGE, limit),
-        }
-        return [each.view() for each in self._get(_Effects, "/effects", wanted).items]
+        asked = {"dead": None if dead is None else str(dead).lower(), "stream": name}
+        found: list[library.EffectView] = []
+        after = None
+        while len(found) < limit:
+            wanted = {**asked, "after": after, "limit": min(_PAGE, limit - len(found))}
+            page = self._get(_Effects, "/effects", wanted)
+            found += [each.view() for each in page.items]
+            if page.next is None:
+                break
+            after = page.next
+        return found
 
     def retry(self, key: messages.EffectKey) -> None:
         with self._answer(f"/effects/{_id(key)}/retry", body=b""):

@@ -53,6 +53,10 @@ class EventView:
     place: Place
 
 
+BEGINNING = messages.EffectKey(0, 0, 0)
+"""Before every effect: streams are counted from 1."""
+
+
 @dataclass(frozen=True, slots=True)
 class EffectView:
     """An effect that has not been settled."""
@@ -123,9 +127,12 @@ def effects(
     *,
     dead: bool | None = None,
     name: messages.StreamName | None = None,
+    after: messages.EffectKey = BEGINNING,
     limit: int = 100,
 ) -> list[EffectView]:
-    rows = session.rows("list_effects", dead=dead, name=name, limit=limit)
+    """Those that are not settled, in the order of their keys, from `after` on."""
+    place = {"stream": after.stream, "seq": after.seq, "n": after.n}
+    rows = session.rows("list_effects", dead=dead, name=name, **place, limit=limit)
     return [_effect(row) for row in rows]
 
 

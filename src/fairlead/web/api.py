@@ -119,14 +119,16 @@ async def list_effects(
     request: Request,
     dead: Annotated[bool | None, Query(description="Only dead ones, or only others.")] = None,
     stream: str | None = None,
+    after: Annotated[str, Query(description="An effect's id; empty is the start.")] = "",
     limit: Limit = 100,
-) -> shapes.Effects:
+) -> shapes.Page[shapes.Effect]:
     name = None if stream is None else messages.parse_stream(stream)
+    place = library.parse_effect_id(after) if after else library.BEGINNING
     found = await contexts.of(request).engine.read(
-        lambda s: library.effects(s, dead=dead, name=name, limit=limit + 1)
+        lambda s: library.effects(s, dead=dead, name=name, after=place, limit=limit + 1)
     )
     items = [shapes.Effect.of(view) for view in found[:limit]]
-    return shapes.Effects(items=items, more=len(found) > limit)
+    return shapes.Page(items=items, next=items[-1].id if len(found) > limit else None)
 
 
 @router.post(

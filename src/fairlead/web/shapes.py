@@ -104,13 +104,6 @@ class Effect(pydantic.BaseModel):
         )
 
 
-class Effects(pydantic.BaseModel):
-    """Unsettled effects, oldest stream first."""
-
-    items: list[Effect]
-    more: bool = pydantic.Field(description="Whether the limit left some out.")
-
-
 class Worker(pydantic.BaseModel):
     """A process at work."""
 

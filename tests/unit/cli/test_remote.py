@@ -81,7 +81,8 @@ class _Answers(http.server.BaseHTTPRequestHandler):
         parts = urlsplit(self.path)
         self.plane.asked.append((parts.path, parse_qs(parts.query)))
         self.plane.tokens.append(self.headers["Authorization"])
-        status, body = self.plane.answers.get(parts.path, (404, b"<html>"))
+        usual = self.plane.answers.get(parts.path, (404, b"<html>"))
+        status, body = self.plane.answers.get(self.path, usual)
         self.send_response(status)
         if status in (301, 302):
             self.send_header("Location", f"{self.plane.url}/elsewhere")
@@ -258,7 +259,7 @@ def test_a_token_with_a_line_break_is_refused_and_not_shown() -> None:
 
 
 def test_dead_effects_are_listed_and_retried_there(run: Run, plane: Plane) -> None:
-    plane.says("/effects", {"items": [EFFECT], "more": False})
+    plane.says("/effects", {"items": [EFFECT], "next": None})
     plane.says("/effects/7.2.0/retry", b"", 204)
 
     listed = run("outbox", "list", "--dead", "--stream", "trip/a-1", "-o", "json")
@@ -270,6 +271,22 @@ def test_dead_effects_are_listed_and_retried_there(run: Run, plane: Plane) -> No
     assert plane.asked[0][1] == {"dead": ["true"], "stream": ["trip/a-1"], "limit": ["100"]}
     assert (one.err, everything.err) == ("retried: 1\n", "retried: 1\n")
     assert plane.posted == [("/api/v1/effects/7.2.0/retry", b"")] * 2
+
+
+def test_all_pages_of_effects_are_taken(run: Run, plane: Plane) -> None:
+    plane.says("/effects", {"items": [EFFECT], "next": "7.2.0"})
+    second = EFFECT | {"id": "7.3.0"}
+    plane.says("/effects?dead=true&after=7.2.0&limit=500", {"items": [second], "next": None})
+    for effect in ("7.2.0", "7.3.0"):
+        plane.says(f"/effects/{effect}/retry", b"", 204)
+
+    everything = run("outbox", "retry", "--all-dead")
+
+    assert everything.err == "retried: 2\n"
+    assert [path for path, _ in plane.posted] == [
+        "/api/v1/effects/7.2.0/retry",
+        "/api/v1/effects/7.3.0/retry",
+    ]
 
 
 def test_a_dead_effect_is_discarded_there(run: Run, plane: Plane) -> None:

@@ -131,7 +131,15 @@ class Interleavings(RuleBasedStateMachine):
             return
         waiting = {
             messages.EffectKey(*row[1:4])
-            for row in self._rows("list_effects", dead=None, name=self.name("fan/a"), limit=999)
+            for row in self._rows(
+                "list_effects",
+                dead=None,
+                name=self.name("fan/a"),
+                stream=0,
+                seq=0,
+                n=0,
+                limit=999,
+            )
         }
         assert len(self.settled) == len(set(self.settled))
         assert waiting == self.asked - set(self.settled)

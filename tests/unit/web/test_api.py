@@ -121,7 +121,7 @@ async def test_a_dead_letter_is_seen_retried_and_discarded(tmp_path: Path) -> No
 
         dead = await one_dead(site)
         assert (await site.client.post(f"/api/v1/effects/{dead['id']}/discard")).status_code == 204
-        assert (await site.client.get("/api/v1/effects")).json() == {"items": [], "more": False}
+        assert (await site.client.get("/api/v1/effects")).json() == {"items": [], "next": None}
         gone = await site.client.post(f"/api/v1/effects/{dead['id']}/retry")
         assert gone.status_code == 404
 
@@ -222,6 +222,20 @@ async def pages(site: rig.Site, path: str, cursor: str, **query: str) -> AsyncIt
         for item in page["items"]:
             yield item
         further = page["next"]
+
+
+async def test_effects_are_told_page_by_page(tmp_path: Path) -> None:
+    async with rig.site(tmp_path, rig.BLOCKED) as site:
+        await site.client.post(COMMANDS, json=rig.ORDER)
+        dead = await one_dead(site)
+
+        first = (await site.client.get("/api/v1/effects?limit=1")).json()
+        after = await site.client.get(f"/api/v1/effects?after={dead['id']}")
+        wrong = await site.client.get("/api/v1/effects?after=soon")
+
+    assert [one["id"] for one in first["items"]] == [dead["id"]]
+    assert after.json() == {"items": [], "next": None}
+    assert wrong.status_code == 400
 
 
 async def folded(site: rig.Site, last: str) -> list[dict[str, Any]]:

@@ -213,6 +213,7 @@ SELECT s.name, o.stream, o.seq, o.n, o.type, o.version, o.data, o.attempts, o.du
     o.dead_at, o.error
 FROM outbox AS o JOIN streams AS s ON s.id = o.stream
 WHERE (%(dead)s::boolean IS NULL OR (o.dead_at IS NOT NULL) = %(dead)s) AND (%(name)s::text IS NULL OR s.name = %(name)s)
+    AND (o.stream, o.seq, o.n) > (%(stream)s, %(seq)s, %(n)s)
 ORDER BY o.stream, o.seq, o.n LIMIT %(limit)s;
 
 -- revive_effect: a dead effect starts over

@@ -150,6 +150,7 @@ SELECT s.name, o.stream, o.seq, o.n, o.type, o.version, o.data, o.attempts, o.du
     o.dead_at, o.error
 FROM outbox AS o JOIN streams AS s ON s.id = o.stream
 WHERE (:dead IS NULL OR (o.dead_at IS NOT NULL) = :dead) AND (:name IS NULL OR s.name = :name)
+    AND (o.stream, o.seq, o.n) > (:stream, :seq, :n)
 ORDER BY o.stream, o.seq, o.n LIMIT :limit;
 
 -- revive_effect: a dead effect starts over
