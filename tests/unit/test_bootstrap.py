@@ -1,6 +1,7 @@
 """The wiring: spans only where they are asked for, and a line per transition in debug."""
 
 import json
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -109,3 +110,25 @@ async def test_debug_logs_have_one_line_per_event_with_its_ids(
         ("trip/a-1", 1, "Departed"),
     ]
     assert {line["cause"] for line in told} == {"order-1"}
+
+
+def test_an_operator_searches_for_garbage_seldom_but_finds_it() -> None:
+    # In a process of its own: what is frozen stays so.
+    script = """
+import gc, weakref
+from fairlead import bootstrap
+
+class Knot:
+    def __init__(self):
+        self.me = self
+
+bootstrap.collect_rarely()
+assert gc.get_freeze_count() > 10_000
+first = weakref.ref(Knot())
+held = [Knot() for _ in range(20_000)]
+assert first() is None
+"""
+    command = [sys.executable, "-c", script]
+    done = subprocess.run(command, check=False, timeout=60, capture_output=True)
+
+    assert (done.returncode, done.stderr) == (0, b"")

@@ -5,6 +5,7 @@ of newer servers, and cost an import of thousands of classes.
 """
 
 import dataclasses
+import functools
 import re
 import urllib.parse
 from typing import Any, NamedTuple
@@ -76,6 +77,7 @@ class Selection:
 EVERYTHING = Selection()
 
 
+@functools.lru_cache(1024)
 def segment(text: str) -> str:
     """One path segment, refused where it could climb out of its place."""
     if _UNSAFE.search(text):

@@ -196,10 +196,11 @@ class Transport:
 
     async def _begin(self, call: Call, identity: Identity, until: float) -> Wire:
         pool, trust = self._opened(), self._context(identity.certificate)
+        request = self._request(call, identity)
         asked = self.tempo.clock.monotonic()
         connected_by = asyncio.get_running_loop().time() + self.tempo.limits.timeout
         wire = await pool.take(trust, min(until, connected_by))
-        answer = await wire.begin(self._request(call, identity), until)
+        answer = await wire.begin(request, until)
         if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
             answer.body = b"".join([piece async for piece in wire.pieces()])
             pool.give_back(wire)

@@ -49,7 +49,7 @@ class Wire(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._parser = httptools.HttpResponseParser(self)
         self._awaited: Answer | None = None
-        """What is still to come, or to come whole."""
+        """The answer that is not whole yet."""
 
         self._pieces: list[bytes] = []
         self._held = self._head = 0
@@ -229,6 +229,7 @@ class Wire(asyncio.Protocol):
         self._stop_timer()
         self._awaited, self.is_used = None, True
         self._pieces.clear()
+        self._held = 0
         if self._error is not None:
             self.abort()
 
