@@ -62,9 +62,10 @@ class Scene:
         reach = Reach("bay", Shard(), Pace(), Clock())
         self.station = Station(canaries.kinds[0], Watches(client), client, recorder, reach)
         self.station.held.objects.put(made)
-        self.station.begin(Leader())
+        turns = Turns(Leader())
+        self.station.begin(turns)
         self.name = stream_key(made)
-        gear = Gear(client, [self.station], recorder, Turns(Leader()), Clock())
+        gear = Gear(client, [self.station], recorder, turns, Clock())
         self.owner = Owner(Desk(gear, canaries), Figures())
         queue = self.station.queue
         assert queue is not None

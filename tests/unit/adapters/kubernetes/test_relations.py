@@ -175,7 +175,8 @@ def test_who_asked_for_a_name_hears_of_each_change(scene: Scene) -> None:
 
 
 def test_a_kind_that_nobody_watches_is_not_served(scene: Scene) -> None:
-    around = Surroundings(scene.relations, "bay", list, datetime(2026, 1, 1, tzinfo=UTC))
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    around = Surroundings(scene.relations, "bay", Owned(list, list), at)
 
     assert around.is_served(SECRETS)
     assert not around.is_served(Api("", "v1", "boats", "Boat"))
