@@ -4,7 +4,6 @@ It does what matters to requests: a pod is ready once it listens; one that is to
 answering for a while, as with a preStop hook, and then closes with care.
 """
 
-import argparse
 import asyncio
 import contextlib
 import datetime as dt
@@ -12,7 +11,7 @@ import itertools
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from fairlead._demo.shop import Shop
+from fairlead._demo.shop import Shop, parse
 from tests.cluster import client
 from tests.dataplane import apart
 
@@ -81,9 +80,8 @@ class Kubelet:
         apart.address(running.address)
         version = _version(pod)
         if version:
-            wish = argparse.Namespace(
-                version=version, errors=self.errors.get(version, 0.0), delay_ms=0.0, seed=None
-            )
+            errors = str(self.errors.get(version, 0.0))
+            wish = parse(["--version", version, "--errors", errors])
             running.shop = Shop(wish)
             running.server = await asyncio.start_server(
                 running.shop.serve, running.address, PORT, backlog=512

@@ -103,7 +103,7 @@ class Shop:
         return head.encode() + body
 
 
-def parse() -> argparse.Namespace:
+def parse(words: list[str] | None = None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="a tiny web shop to try a release on")
     parser.add_argument("--version", default="v1")
     parser.add_argument("--errors", type=float, default=0.0, help="share of answers, 0 to 1")
@@ -111,7 +111,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("--cold-seconds", type=float, default=0.0, help="slower, so long at first")
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--port", type=int, default=int(os.environ.get("PORT", "0")))
-    return parser.parse_args()
+    return parser.parse_args(words)
 
 
 async def main() -> None:
