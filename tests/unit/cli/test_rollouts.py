@@ -1,6 +1,7 @@
 """Rollouts from the terminal: what is shown, what each verb does, how it is refused."""
 
 import asyncio
+import datetime as dt
 import json
 import time
 from collections.abc import Callable
@@ -9,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from fairlead import bootstrap, settings
-from fairlead.cli import app
+from fairlead.cli import app, rollouts
 from fairlead.cli.surroundings import Surroundings
+from fairlead.domain.rollouts import rows
 from tests.fakes import fleet
 from tests.unit.cli.conftest import Ran
 
@@ -180,3 +182,14 @@ def test_the_stream_behind_it_stays_reachable(halfway: Path, type_in: Type) -> N
 
     assert said.code == 0
     assert "Watching" in said.out
+
+
+def test_a_baseline_is_shown_beside_the_stable_version() -> None:
+    at = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
+    one = rows.Summary(
+        *("ns/shop/u1", "shop", "Progressing", "at 10 %", "v1", "v1", "v2"),
+        *(80, 10, 1, 2, at, at),
+        baseline_weight=10,
+    )
+
+    assert "v1 80 % + 10 % baseline [========================---###] 10 % v2" in rollouts.line(one)
