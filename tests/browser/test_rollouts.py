@@ -1,5 +1,6 @@
 """The pages of rollouts in a real browser: they follow by themselves, and their buttons steer."""
 
+import dataclasses
 import datetime as dt
 
 import pytest
@@ -235,3 +236,18 @@ async def steal(page: Page, target: str) -> None:
         await page.evaluate("document.forms[0].submit()")
     assert (await sent.value).status in (401, 403)
     await page.wait_for_url(target)
+
+
+async def test_a_baseline_has_its_part_of_the_bar(plane: Plane, window: Window) -> None:
+    strategy = dataclasses.replace(fleet.SPEC.strategy, baseline=True)
+    spec = dataclasses.replace(fleet.SPEC, strategy=strategy)
+    await fleet.halfway(plane.site.engine, "shop", spec)
+
+    async with window.tab() as page:
+        await page.goto(f"{plane.url}/rollouts/shop")
+        legend = page.locator(".legend .key.baseline").first
+        await expect(legend).to_have_text("baseline 10 %")
+        bar = page.locator("svg.bar rect.baseline").first
+        assert await bar.get_attribute("width") == "10%"
+        assert await bar.get_attribute("x") == "80%"
+    assert window.complaints == []
