@@ -97,7 +97,7 @@ def _remember(draft: Draft, state: states.Known, shown: Shown) -> None:
     draft.tell(told.Drifted(what, draft.now))
     match state:
         case states.Promoting() | states.GoingHome():
-            route = book.route.only(min(share, book.route.share)) if share else AT_HOME
+            route = book.route.only(share) if share else AT_HOME
         case states.Moving() | states.Watching() if share < book.route.share:
             draft.ask_route(book.route.only(share), f"taken over: {what}")
             draft.go_home(f"its traffic was on the way home already: {what}")
