@@ -30,6 +30,7 @@ from fairlead.domain.rollouts import effects, messages, ports
 from fairlead.domain.rollouts.messages import Slot
 from fairlead.engine import outbox
 from fairlead.errors import NotFound, Rejected
+from fairlead.intents.kubernetes import InvalidSpec
 
 Object = dict[str, Any]
 _REMEMBERED = 20_000
@@ -136,7 +137,9 @@ class Care:
             if objects.is_deleting(live):
                 await self._leave(station, live)
             elif objects.uid_of(live) not in self._canaries.refused:
-                await self._look_after(self._desk.case(station, live))
+                with contextlib.suppress(InvalidSpec):
+                    # The look has said it: a target that is gone cannot be served.
+                    await self._look_after(self._desk.case(station, live))
 
     async def _look_after(self, case: Case) -> None:
         before = self._stand(case)

@@ -5,6 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from fairlead.adapters.canaries import names, reading, targets
+from fairlead.adapters.canaries.duties import Care
+from fairlead.adapters.canaries.figures import Figures
 from fairlead.adapters.kubernetes.objects import Key, Object, Selection
 from fairlead.domain.rollouts import triggers
 from fairlead.domain.rollouts.messages import EnsureVersion, Slot
@@ -232,6 +234,19 @@ def test_a_note_tells_the_whole_version() -> None:
     assert reading.parked(noted) == version
 
 
-async def test_a_target_that_is_gone_is_said(stage: Stage) -> None:
+async def test_a_version_that_nobody_keeps_is_said(stage: Stage) -> None:
     with pytest.raises(NotFound):
         await stage.platform.template(stage.case(), Version("r9", "t9"))
+
+
+async def test_a_target_that_is_gone_is_said_by_the_look_and_no_more_work(stage: Stage) -> None:
+    case = stage.case()
+    stage.canaries.observe(case.obj, case.around)
+    stage.desk.cache(case, names.DEPLOYMENTS).remove(Key("bay", "shop"), 10_000)
+
+    look = stage.canaries.observe(case.obj, stage.case().around)
+    care = Care(stage.desk, stage.platform, stage.router, stage.canaries, Figures())
+    await care.tend(case.station, case.obj)
+
+    assert look.refusal is not None
+    assert "there is no Deployment of this name here: shop" in look.refusal.message
