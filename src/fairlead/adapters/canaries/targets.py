@@ -15,6 +15,7 @@ from fairlead.adapters.canaries import children, names, reading, seeing
 from fairlead.adapters.canaries.desk import Case, Desk
 from fairlead.adapters.canaries.provider import ORDER
 from fairlead.adapters.kubernetes import objects, rights
+from fairlead.adapters.kubernetes.client import Client
 from fairlead.domain.rollouts import triggers
 from fairlead.domain.rollouts.messages import EnsureVersion, Slot
 from fairlead.domain.rollouts.spec import Version
@@ -25,6 +26,7 @@ Object = dict[str, Any]
 _MARKS = (ORDER, names.REVISION, names.TEMPLATE, names.CONFIGS, names.LABEL, names.PARKED)
 _PARKED = f"/metadata/annotations/{names.PARKED.replace('/', '~1')}"
 _TEMPLATE = "/spec/template"
+_TRIES = 5
 
 
 class Shelf(Protocol):
@@ -178,13 +180,28 @@ async def _patch(desk: Desk, case: Case, live: Object, *change: Object) -> None:
     resource, key = rights.resource(names.DEPLOYMENTS), objects.key_of(live)
     seen = {"op": "replace", "path": "/metadata/resourceVersion", "value": objects.version_of(live)}
     answer = await client.patch(resource, key, [seen, *change], kind="json")
-    fields = disowned(answer["metadata"].get("managedFields") or [], client.manager)
-    if fields is not None:
-        at = {**seen, "value": objects.version_of(answer)}
-        drop = {"op": "replace", "path": "/metadata/managedFields", "value": fields}
-        with contextlib.suppress(Conflict):
-            answer = await client.patch(resource, key, [at, drop], kind="json")
-    desk.cache(case, names.DEPLOYMENTS).wrote(answer)
+    desk.cache(case, names.DEPLOYMENTS).wrote(await _disown(client, answer))
+
+
+async def _disown(client: Client, answer: Object) -> Object:
+    """Give up our claim to the template; a controller may write its status in between."""
+    resource, key = rights.resource(names.DEPLOYMENTS), objects.key_of(answer)
+    for _ in range(_TRIES):
+        fields = disowned(answer["metadata"].get("managedFields") or [], client.manager)
+        if fields is None:
+            break
+        change: list[Object] = [
+            {"op": "replace", "path": f"/metadata/{name}", "value": value}
+            for name, value in (
+                ("resourceVersion", objects.version_of(answer)),
+                ("managedFields", fields),
+            )
+        ]
+        try:
+            return await client.patch(resource, key, change, kind="json")
+        except Conflict:
+            answer = await client.get(resource, key)
+    return answer
 
 
 def disowned(fields: Sequence[Object], manager: str) -> list[Object] | None:

@@ -12,6 +12,7 @@ from fairlead.domain.rollouts import triggers
 from fairlead.domain.rollouts.messages import EnsureVersion, Slot
 from fairlead.domain.rollouts.spec import Version
 from fairlead.errors import NotFound
+from tests.fakes.kubernetes.server import Fault, Request
 from tests.unit.adapters.canaries.around import canary
 from tests.unit.adapters.canaries.stage import DEPLOYMENTS, REVISIONS, Stage, set_up
 
@@ -170,18 +171,37 @@ async def test_what_was_taken_back_does_not_wait(stage: Stage) -> None:
     assert PARKED not in found["metadata"]["annotations"]
 
 
-async def test_who_applies_the_target_next_meets_no_claim_of_ours(stage: Stage) -> None:
+def claims(target: Object) -> list[Object]:
+    """Ours to the template."""
+    return [
+        one
+        for one in target["metadata"]["managedFields"]
+        if one["manager"] == "fairlead" and "f:template" in one["fieldsV1"].get("f:spec", {})
+    ]
+
+
+@pytest.mark.parametrize("conflicts", [0, 2], ids=["quiet", "busy"])
+async def test_who_applies_the_target_next_meets_no_claim_of_ours(
+    stage: Stage, conflicts: int
+) -> None:
     await let_go(stage)
     await stage.edit("shop", {"spec": {"template": template("shop:3")}})
+    served = stage.server.store.served[str(DEPLOYMENTS)]
+
+    def is_claimed(seen: Request) -> bool:
+        """Between our write and the end of our claim, somebody else writes."""
+        return seen.method == "PATCH" and bool(
+            claims(stage.server.store.get(served, Key("bay", "shop")))
+        )
+
+    busy = Fault(409, conflicts, reason="Conflict", only=is_claimed)
+    stage.server.faults.append(busy)
 
     found = await tend(stage)
 
-    claims = [
-        one
-        for one in found["metadata"]["managedFields"]
-        if one["manager"] == "fairlead" and "f:template" in one["fieldsV1"].get("f:spec", {})
-    ]
-    assert claims == []
+    assert image(found) == "shop:2"
+    assert claims(found) == []
+    assert busy.times == 0
 
 
 async def test_a_rollout_that_goes_gives_the_edit_back(stage: Stage) -> None:
