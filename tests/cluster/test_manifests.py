@@ -40,6 +40,15 @@ class Kubectl:
         assert done.returncode == 0, done.stderr
         return done.stdout + done.stderr
 
+    async def differences(self, found: list[Object]) -> str:
+        """What a second apply would change; asked again, for a status may change meanwhile."""
+        for _ in range(5):
+            done = await self._run(found, ("diff", "--server-side"))
+            if done.returncode == 0:
+                break
+            await asyncio.sleep(2)
+        return done.stdout + done.stderr
+
     async def refused(self, found: list[Object], *arguments: str) -> str:
         """What it says to a person who is refused."""
         done = await self._run(found, arguments)
@@ -94,7 +103,7 @@ async def test_everything_is_taken_and_a_second_apply_changes_nothing(
     try:
         dry = await kubectl.run(found, "apply", "--server-side", "--dry-run=server")
         first = await kubectl.run(found, "apply", "--server-side")
-        again = await kubectl.run(found, "diff", "--server-side")
+        again = await kubectl.differences(found)
     finally:
         removed = [each for each in outside if each["kind"] != "Namespace"]
         await kubectl.run(removed, "delete", "--ignore-not-found")
