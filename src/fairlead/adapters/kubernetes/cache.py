@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from fairlead.adapters.kubernetes import objects
+from fairlead.adapters.kubernetes.filed import Filed
 from fairlead.adapters.kubernetes.objects import EVERYTHING, Key, Object, Resource, Selection
 
 Handler = Callable[[Key], None]
@@ -51,13 +52,14 @@ class Cache:
         self.selection = selection
         self._kept = kept
         self._entries: dict[Key, _Entry] = {}
-        self._by_owner: defaultdict[str, set[Key]] = defaultdict(set)
+        self._by_owner = Filed()
         self._by_namespace: defaultdict[str, set[Key]] = defaultdict(set)
         self._handlers: list[Handler] = []
         self._owner_handlers: list[tuple[str, Handler]] = []
         self._written: dict[Key, int] = {}
         self._bereaved: OrderedDict[str, None] = OrderedDict()
         self._progress = 0
+        self._encoder, self._buffer = msgspec.json.Encoder(), bytearray()
         self.is_served = True
         """False where the cluster does not know the resource."""
 
@@ -89,11 +91,11 @@ class Cache:
 
     def owned_by(self, uid: str) -> list[Object]:
         """The children of a controller, in the order of their keys."""
-        return [self._decode(self._entries[key]) for key in sorted(self._by_owner.get(uid, ()))]
+        return [self._decode(self._entries[key]) for key in self._by_owner.under(uid)]
 
     def keys_owned_by(self, uid: str) -> frozenset[Key]:
         """Only their names: nothing is decoded."""
-        return frozenset(self._by_owner.get(uid, ()))
+        return frozenset(self._by_owner.under(uid))
 
     def has_lost_a_child(self, uid: str) -> bool:
         """True where a child of this owner went away, perhaps because the owner itself did."""
@@ -159,7 +161,7 @@ class Cache:
         else:
             obj = {**obj, "metadata": {k: v for k, v in meta.items() if k != "managedFields"}}
         owner = _owner(meta)
-        self._entries[key] = _Entry(msgspec.json.encode(obj), meta["uid"], version, owner)
+        self._entries[key] = _Entry(self._encoded(obj), meta["uid"], version, owner)
         self._index(key, before, owner)
         self._tell(key, before.owner if before else None, owner)
         return True
@@ -198,6 +200,11 @@ class Cache:
         """Everything up to this version has been seen."""
         self._progress = max(self._progress, version)
 
+    def _encoded(self, obj: Object) -> bytes:
+        # By way of a buffer: what `encode` returns keeps the room that it grew into, up to a half.
+        self._encoder.encode_into(obj, self._buffer)
+        return bytes(self._buffer)
+
     def _decode(self, entry: _Entry) -> Object:
         return msgspec.json.decode(entry.raw, type=Object)
 
@@ -207,12 +214,9 @@ class Cache:
         if not gone:
             self._by_namespace[key.namespace].add(key)
         if before is not None and before.owner is not None:
-            held = self._by_owner[before.owner.uid]
-            held.discard(key)
-            if not held:
-                del self._by_owner[before.owner.uid]
+            self._by_owner.discard(before.owner.uid, key)
         if owner is not None:
-            self._by_owner[owner.uid].add(key)
+            self._by_owner.add(owner.uid, key)
 
     def _tell(self, key: Key, before: Owner | None, after: Owner | None) -> None:
         for handler in self._handlers:
