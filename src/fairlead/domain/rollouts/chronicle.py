@@ -1,6 +1,6 @@
 """What a run went through, short enough to be kept beside its row: steps, checks, weights, news.
 
-Events tell everything, and too much of it: forty pods that get ready are forty events. A chronicle
+Events tell everything that was decided on, and too much of it for a page. A chronicle
 keeps what a person asks about a run: which steps it took and when, what each check said last and
 with which numbers, who did what, and how it ended.
 """
