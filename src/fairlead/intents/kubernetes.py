@@ -46,9 +46,8 @@ class Name(NamedTuple):
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class Api:
-    """A kind as the API server serves it."""
+class Api(NamedTuple):
+    """A kind as the API server serves it; a tuple, for it is looked up by all the time."""
 
     group: str
     version: str
