@@ -36,12 +36,12 @@ TEMPO = Tempo(Limits(rate=1e6, burst=1_000_000))
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How much one contest takes."""
+    """How much one contest, or one measurement at rest, takes."""
 
     count: int
     idle_seconds: float
     longest: float = 900.0
-    """When to give up waiting for all of them."""
+    """When to give up waiting, for all of them or for quiet."""
 
 
 def run(contestant: canaries.Contestant, load: Load) -> harness.Rates:

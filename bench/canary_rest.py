@@ -10,12 +10,11 @@ import contextlib
 import shutil
 import time
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
 
 import msgspec
 
 from bench import anchorage, canary_race, harness
-from bench.canary_race import Racer, Sight
+from bench.canary_race import Load, Racer, Sight
 from bench.contestants import canaries
 from fairlead.adapters.kubernetes import objects
 from fairlead.adapters.kubernetes.client import Client
@@ -37,16 +36,6 @@ _STILL = 4
 _GIVEN = ("uid", "resourceVersion", "generation", "creationTimestamp", "managedFields")
 _ADDRESSES = ("clusterIP", "clusterIPs")
 _NOT_TOLD = (canaries.SERVICES, canaries.SLICES, canaries.REVISIONS)
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """How much one measurement takes."""
-
-    count: int
-    idle_seconds: float
-    longest: float = 1800.0
-    """When to give up waiting for quiet."""
 
 
 def run(contestant: canaries.Contestant, load: Load) -> harness.Rates:

@@ -56,7 +56,7 @@ def _rest(
 ) -> None:
     """Ten times as many, once each: they take minutes to write."""
     count = effort.pick(10_000, 40)
-    load = canary_rest.Load(count, effort.pick(60, 3))
+    load = canary_race.Load(count, effort.pick(60, 3), longest=1800.0)
     for name in (_OURS, _PEER):
         if name not in found:
             continue
