@@ -29,7 +29,7 @@ _TEMPLATE = "/spec/template"
 _TRIES = 5
 
 
-class Shelf(Protocol):
+class Templates(Protocol):
     """Where templates of versions are kept."""
 
     async def template(self, case: Case, version: Version) -> Object: ...
@@ -48,14 +48,14 @@ class Mark:
     """The version of the object that this is meant for; empty: any."""
 
 
-async def roll(desk: Desk, case: Case, shelf: Shelf, wanted: EnsureVersion) -> None:
+async def roll(desk: Desk, case: Case, templates: Templates, wanted: EnsureVersion) -> None:
     """Let the target become this version; where it is, hold it."""
     live, version = _target(case), wanted.version
     held = children.version_in(live)
     is_there = held is not None and held.revision == version.revision
     says = triggers.template_hash(live["spec"]["template"])
     if not is_there and says != version.template:
-        await _write_template(desk, case, shelf, live, version)
+        await _write_template(desk, case, templates, live, version)
     await desk.hold(case)
     # A target that we never held may be what is wanted already; one that we did hold says so.
     stands = seeing.is_rolled(live) and says == version.template
@@ -64,7 +64,7 @@ async def roll(desk: Desk, case: Case, shelf: Shelf, wanted: EnsureVersion) -> N
     await _mark(desk, case, Mark(version, wanted.order, paused))
 
 
-async def tend(desk: Desk, case: Case, shelf: Shelf) -> None:
+async def tend(desk: Desk, case: Case, templates: Templates) -> None:
     """Hold the target again, once it is the version that it was let go for."""
     found = case.around.found(names.DEPLOYMENTS, case.reading.names.primary)
     version = children.version_in(found[0]) if found else None
@@ -72,29 +72,29 @@ async def tend(desk: Desk, case: Case, shelf: Shelf) -> None:
         return
     with contextlib.suppress(Conflict):
         # Somebody else changed it meanwhile; that change brings us here again.
-        await _hold_or_park(desk, case, shelf, found[0], version)
+        await _hold_or_park(desk, case, templates, found[0], version)
 
 
 async def _hold_or_park(
-    desk: Desk, case: Case, shelf: Shelf, live: Object, version: Version
+    desk: Desk, case: Case, templates: Templates, live: Object, version: Version
 ) -> None:
     if live["spec"].get("paused"):
-        await _unpark(desk, case, shelf, live)
+        await _unpark(desk, case, templates, live)
     elif triggers.template_hash(live["spec"]["template"]) != version.template:
         # A template that changed while it was let go must not go on unwatched.
-        await _park(desk, case, shelf, live, version)
+        await _park(desk, case, templates, live, version)
     elif seeing.is_rolled(live):
         # Of this very version: an edit in this moment would be held with its first pods.
         order, at = children.order_in(live), objects.version_of(live)
         await _mark(desk, case, Mark(version, order, paused=True, at=at))
 
 
-async def give_back(desk: Desk, case: Case, shelf: Shelf) -> None:
+async def give_back(desk: Desk, case: Case, templates: Templates) -> None:
     """The rollout is going: the target is let go, and forgets us."""
     live = seeing.slot_of(case.reading, Slot.PRIMARY, case.around)
     if live is None or children.version_in(live) is None:
         return
-    await _unpark(desk, case, shelf, live)
+    await _unpark(desk, case, templates, live)
     marks = dict.fromkeys(_MARKS)
     change: Object = {"metadata": {"annotations": marks}, "spec": {"paused": None}}
     resource = rights.resource(names.DEPLOYMENTS)
@@ -112,12 +112,12 @@ def _target(case: Case) -> Object:
     return found
 
 
-async def _park(desk: Desk, case: Case, shelf: Shelf, live: Object, asked: Version) -> None:
+async def _park(desk: Desk, case: Case, templates: Templates, live: Object, asked: Version) -> None:
     """Somebody edited the target while it becomes another version: that one first, then theirs."""
     edit = live["spec"]["template"]
     waits = reading.version(edit, case.around)
-    await shelf.keep(case, waits, edit)
-    template = children.with_configs(await shelf.template(case, asked), asked)
+    await templates.keep(case, waits, edit)
+    template = children.with_configs(await templates.template(case, asked), asked)
     parked = {"op": "add", "path": _PARKED, "value": reading.parking(waits)}
     await _patch(desk, case, live, {"op": "replace", "path": _TEMPLATE, "value": template}, parked)
     told = f"the target was edited while it becomes {asked}: {waits} waits, and goes its way next"
@@ -132,7 +132,7 @@ def _is_news(case: Case, says: str) -> bool:
     return says == due or says != status.get("wantedHash")
 
 
-async def _unpark(desk: Desk, case: Case, shelf: Shelf, live: Object) -> None:
+async def _unpark(desk: Desk, case: Case, templates: Templates, live: Object) -> None:
     """Give the target the edit that waited, unless somebody has edited it again."""
     waits, held = reading.parked(live), children.version_in(live)
     if waits is None or held is None:
@@ -140,7 +140,7 @@ async def _unpark(desk: Desk, case: Case, shelf: Shelf, live: Object) -> None:
     change: list[Object] = [{"op": "remove", "path": _PARKED}]
     if triggers.template_hash(live["spec"]["template"]) == held.template:
         with contextlib.suppress(NotFound):
-            template = await shelf.template(case, waits)
+            template = await templates.template(case, waits)
             change.append({"op": "replace", "path": _TEMPLATE, "value": template})
     await _patch(desk, case, live, *change)
 
@@ -163,14 +163,14 @@ async def _mark(desk: Desk, case: Case, mark: Mark) -> None:
 
 
 async def _write_template(
-    desk: Desk, case: Case, shelf: Shelf, live: Object, version: Version
+    desk: Desk, case: Case, templates: Templates, live: Object, version: Version
 ) -> None:
     """As `kubectl rollout undo` does: a version that the target's own template does not say."""
     held, says = children.version_in(live), triggers.template_hash(live["spec"]["template"])
     if held is not None and says != held.template and _is_news(case, says):
-        await _park(desk, case, shelf, live, version)
+        await _park(desk, case, templates, live, version)
         return
-    template = await shelf.template(case, version)
+    template = await templates.template(case, version)
     await _patch(desk, case, live, {"op": "replace", "path": _TEMPLATE, "value": template})
 
 
