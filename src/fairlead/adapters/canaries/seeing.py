@@ -39,7 +39,7 @@ def see(reading: Reading, provider: Provider, around: Around, performed: Perform
     delay = provider.delay(site)
     slots = [Slot.PRIMARY, Slot.CANARY]
     if reading.spec.strategy.baseline or performed(Slot.BASELINE.value):
-        # Whoever asks for what is never there is still to be told when it comes.
+        # Only where it may be there: each question is remembered, for every rollout.
         slots.append(Slot.BASELINE)
     seen = {slot: _pods(reading, slot, around, delay, performed) for slot in slots}
     shown, wait = provider.shown(site, found(provider, site, around), around.at)

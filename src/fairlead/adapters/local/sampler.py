@@ -113,7 +113,7 @@ class Sampler:
             )
         before, since = self._parted(about)
         # Who has all requests is held against the time before that, when the other had some.
-        beside = since if about.share < ALL else before[-len(since) :]
+        beside = since if about.share < ALL else collections.deque(before, maxlen=len(since))
         control = tables.cluster(about.control, about.primary.revision)
         experiment = tables.cluster(Slot.CANARY, about.canary.revision)
         return Samples(_series(beside, control, wanted), _series(since, experiment, wanted))
