@@ -3,8 +3,9 @@ PYTHON ?= python3
 BIN := .venv/bin
 # Tests share 2 cores; more workers than that only wait for each other.
 JOBS ?= 2
+SOAK_MINUTES ?= 60
 
-.PHONY: help demo test test-again test-cluster test-dataplane cluster gateway check bench peers format docs manifests lock clean setup-runtime setup-test setup-bench
+.PHONY: help demo test test-cluster test-dataplane cluster gateway ha check bench soak peers format docs shapes manifests lock clean setup-runtime setup-test setup-bench
 
 help: ## What can be made here
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 14
@@ -15,14 +16,17 @@ demo: setup-runtime ## Run the main job on embedded defaults; Ctrl-C ends it
 test: setup-test ## All tests, on SQLite and a real PostgreSQL
 	$(BIN)/python -m pytest -n $(JOBS) --dist loadgroup
 
-test-again: setup-test ## Only what failed last time, one after the other
-	$(BIN)/python -m tools.again
-
 cluster: setup-test ## Build a real Kubernetes for tests, once (needs Go)
 	$(BIN)/python -m tools.cluster build
 
 gateway: setup-test ## Build Envoy Gateway for the data plane's tests, once
 	$(BIN)/python -m tools.cluster gateway
+
+ha: cluster ## Install Patroni and pgbouncer for tests of a PostgreSQL that fails over, once
+	@$(BIN)/python -m tools.servers.high_availability
+
+soak: ha ## Faults for an hour on such a PostgreSQL (SOAK_MINUTES=60): what was lost and doubled
+	$(BIN)/python -m tests.durability.soak --minutes $(SOAK_MINUTES)
 
 browser: setup-test ## Find a browser for the tests of the pages, or install it (Debian, root)
 	@$(BIN)/python -m tools.servers.chromium
@@ -52,6 +56,9 @@ format: setup-test ## Let ruff set the layout
 
 docs: setup-test ## Regenerate the pages that are made from code
 	$(BIN)/python -m tools.pages
+
+shapes: setup-test ## Add new shapes of what is stored to tests/shapes
+	$(BIN)/python -m tools.shapes
 
 manifests: setup-test ## Regenerate what installs the operator
 	$(BIN)/python -m tools.manifests

@@ -19,9 +19,10 @@ from bench import (
     judge,
     kubernetes,
     lone,
+    migrations,
+    peers_build,
     rollouts,
     scale,
-    shipyard,
     start,
     table,
     waiting,
@@ -37,6 +38,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     ended.BENCHMARK,
     start.BENCHMARK,
     judge.BENCHMARK,
+    migrations.BENCHMARK,
     kubernetes.BENCHMARK,
     rollouts.BENCHMARK,
 )
@@ -78,7 +80,7 @@ def _run(benchmark: Benchmark, options: argparse.Namespace) -> Result:
 def _build(jobs: int | None) -> int:
     """The folder of the peers on standard output."""
     try:
-        print(shipyard.build(jobs))
+        print(peers_build.build(jobs))
     except errors.FairleadError as failure:
         print(f"error: {failure.message}\nhint: {failure.hint}", file=sys.stderr)
         return failure.exit_code

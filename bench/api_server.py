@@ -1,4 +1,4 @@
-"""Where contestants of benchmark `kubernetes` work: a real API server and a namespace of flotillas.
+"""Where contestants of benchmark `kubernetes` work: a real API server and a namespace of bundles.
 
 No controllers run beside it: garbage collection would take a share of two cores, and a
 different one for each contestant. etcd does not wait for the disk, for nobody.
@@ -21,27 +21,27 @@ import msgspec
 from bench import harness
 from bench.contestants import fleet
 from fairlead import errors
-from fairlead.adapters.kubernetes import objects, rights
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.credentials import Fixed, Identity
-from fairlead.adapters.kubernetes.limits import Limits
-from fairlead.adapters.kubernetes.objects import Selection
-from fairlead.adapters.kubernetes.transport import Tempo
+from fairlead.kubernetes import objects, rbac
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.client.credentials import Fixed, Identity
+from fairlead.kubernetes.client.limits import Limits
+from fairlead.kubernetes.client.transport import ClientOptions
+from fairlead.kubernetes.objects import Selection
 from tests.contract.kubernetes_samples import CONFIG_MAPS, CRDS, NAMESPACES
-from tests.operator.flotilla import KIND, flotilla
+from tests.operator.sample_kind import KIND, bundle
 from tools.cluster import control_plane, parts
 
-FLOTILLAS = rights.resource(KIND.api)
+BUNDLES = rbac.resource(KIND.api)
 NAMESPACE = "bench"
 _ESTABLISH_SECONDS = 30.0
 _AT_ONCE = 16
 _COUNT = re.compile(r"^apiserver_request_total\{(.*)\} ([0-9.e+]+)$", re.MULTILINE)
 _HERE = Selection(NAMESPACE)
-_TEMPO = Tempo(Limits(rate=1e6, burst=1_000_000))
+_TEMPO = ClientOptions(Limits(rate=1e6, burst=1_000_000))
 
 
-class Harbour:
+class ApiServer:
     """The API server, seen by whoever prepares and checks."""
 
     def __init__(self, plane: control_plane.ControlPlane) -> None:
@@ -62,7 +62,7 @@ class Harbour:
         self._with_client(lambda client: _check(client, task))
 
     def requests(self) -> float:
-        """Requests for flotillas and config maps so far, watches aside, by the server's count."""
+        """Requests for bundles and config maps so far, watches aside, by the server's count."""
         asked = urllib.request.Request(  # noqa: S310 - our own API server
             f"{self._plane.url}/metrics",
             headers={"Authorization": f"Bearer {self._plane.admin_token}"},
@@ -75,10 +75,10 @@ class Harbour:
         """One contestant on fresh objects, its requests counted and its work checked."""
         self.prepare(task.objects, task.children)
         before = self.requests()
-        figures = run(module, task)
-        figures["requests_per_object"] = (self.requests() - before) / task.objects
+        measurements = run(module, task)
+        measurements["requests_per_object"] = (self.requests() - before) / task.objects
         self.check(task)
-        return figures
+        return measurements
 
     def _with_client(self, do: Callable[[Client], Awaitable[None]]) -> None:
         identity = Fixed(Identity(token=self._plane.admin_token))
@@ -86,7 +86,7 @@ class Harbour:
 
         async def open_and_do() -> None:
             connection = Connection(self._plane.url, identity, ca=ca)
-            async with Client(connection, manager="harbour", tempo=_TEMPO) as client:
+            async with Client(connection, manager="bench", options=_TEMPO) as client:
                 await do(client)
 
         asyncio.run(open_and_do())
@@ -96,7 +96,7 @@ class Harbour:
 
 
 @contextlib.contextmanager
-def open_harbour() -> Iterator[Harbour | None]:
+def open_api_server() -> Iterator[ApiServer | None]:
     """None where no Kubernetes is built here."""
     found = parts.find()
     lacking = [name for name in ("etcd", "kube-apiserver") if name not in found.programs]
@@ -111,9 +111,9 @@ def open_harbour() -> Iterator[Harbour | None]:
         plane = control_plane.ControlPlane(parts.Parts(programs, found.files), Path(folder))
         try:
             plane.start()
-            harbour = Harbour(plane)
-            harbour.install()
-            yield harbour
+            server = ApiServer(plane)
+            server.install()
+            yield server
         finally:
             plane.stop()
 
@@ -122,30 +122,30 @@ def run(module: str, task: fleet.Task) -> harness.Rates:
     """Start a contestant, let it load its code, then let it begin."""
     worker = harness.start_contest(module, task)
     begin(worker, module)
-    return harness.figures_of(worker, module)
+    return harness.measurements_of(worker, module)
 
 
 def begin(worker: "subprocess.Popen[str]", module: str) -> None:
     assert worker.stdout is not None
     assert worker.stdin is not None
     if not worker.stdout.readline():
-        harness.figures_of(worker, module)
+        harness.measurements_of(worker, module)
     worker.stdin.write("go\n")
     worker.stdin.flush()
 
 
 def _counts(labels: str) -> bool:
-    ours = 'resource="flotillas"' in labels or 'resource="configmaps"' in labels
+    ours = 'resource="bundles"' in labels or 'resource="configmaps"' in labels
     return ours and 'verb="WATCH"' not in labels
 
 
 async def _install(client: Client) -> None:
-    await client.create(CRDS, rights.definition(KIND))
+    await client.create(CRDS, rbac.definition(KIND))
     await client.create(NAMESPACES, {"metadata": {"name": NAMESPACE}})
     async with asyncio.timeout(_ESTABLISH_SECONDS):
         while True:
             try:
-                await client.page(FLOTILLAS, _HERE)
+                await client.page(BUNDLES, _HERE)
             except errors.NotFound:
                 # The API server serves a new kind a moment after it took its definition.
                 await asyncio.sleep(0.1)
@@ -154,16 +154,16 @@ async def _install(client: Client) -> None:
 
 
 async def _prepare(client: Client, count: int, children: int) -> None:
-    for resource in (FLOTILLAS, CONFIG_MAPS):
+    for resource in (BUNDLES, CONFIG_MAPS):
         left = [objects.key_of(each) async for each in client.each(resource, _HERE)]
         await _side_by_side(functools.partial(client.delete, resource), left)
-    names = (f"flotilla-{number:05}" for number in range(count))
-    wanted = [flotilla(NAMESPACE, name, ships=children) for name in names]
-    await _side_by_side(functools.partial(client.create, FLOTILLAS), wanted)
+    names = (f"bundle-{number:05}" for number in range(count))
+    wanted = [bundle(NAMESPACE, name, gadgets=children) for name in names]
+    await _side_by_side(functools.partial(client.create, BUNDLES), wanted)
 
 
 async def _check(client: Client, task: fleet.Task) -> None:
-    phases = [each.get("status", {}).get("phase") async for each in client.each(FLOTILLAS, _HERE)]
+    phases = [each.get("status", {}).get("phase") async for each in client.each(BUNDLES, _HERE)]
     owners = [objects.owner_of(each) async for each in client.each(CONFIG_MAPS, _HERE)]
     if phases != [fleet.READY] * task.objects:
         raise harness.Failed(f"not all ready: {phases.count(fleet.READY)} of {task.objects}")

@@ -14,14 +14,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench import anchorage, harness
+from bench import harness, kwok_cluster
 from bench.contestants import canaries
-from fairlead.adapters.kubernetes.cache import Cache
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.limits import Limits
-from fairlead.adapters.kubernetes.objects import Key, Object, Resource, Selection
-from fairlead.adapters.kubernetes.transport import Tempo
-from fairlead.adapters.kubernetes.watch import Watches
+from fairlead.kubernetes.cache.store import Cache
+from fairlead.kubernetes.cache.watch import Watches
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.limits import Limits
+from fairlead.kubernetes.client.transport import ClientOptions
+from fairlead.kubernetes.objects import Key, Object, Resource, Selection
 from tests.contract.kubernetes_samples import NAMESPACES
 from tools.cluster import process
 
@@ -31,7 +31,7 @@ _AT_ONCE = 16
 _QUIET_SECONDS = 3.0
 _LONGEST_QUIET = 120.0
 SYNC_SECONDS = 120.0
-TEMPO = Tempo(Limits(rate=1e6, burst=1_000_000))
+TEMPO = ClientOptions(Limits(rate=1e6, burst=1_000_000))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,11 +45,11 @@ class Load:
 
 
 def run(contestant: canaries.Contestant, load: Load) -> harness.Rates:
-    async def contest(place: anchorage.Anchorage) -> harness.Rates:
-        async with Client(place.connection(), manager="bench", tempo=TEMPO) as client:
+    async def contest(place: kwok_cluster.KwokCluster) -> harness.Rates:
+        async with Client(place.connection(), manager="bench", options=TEMPO) as client:
             return await Contest(place, client, contestant).run(load)
 
-    with anchorage.open_anchorage() as place:
+    with kwok_cluster.open_kwok_cluster() as place:
         return asyncio.run(contest(place))
 
 
@@ -76,7 +76,7 @@ class Racer:
         raise LookupError(line)
 
 
-class Sight:
+class WatchCount:
     """How many objects satisfy what is waited for, told by a watch."""
 
     def __init__(self, cache: Cache) -> None:
@@ -119,13 +119,13 @@ class Contest:
     """One contestant on one fresh cluster."""
 
     def __init__(
-        self, place: anchorage.Anchorage, client: Client, contestant: canaries.Contestant
+        self, place: kwok_cluster.KwokCluster, client: Client, contestant: canaries.Contestant
     ) -> None:
         self._place = place
         self._client = client
         self._contestant = contestant
         self._watches = Watches(client, TEMPO)
-        self._sight = Sight(self._watches.of(contestant.shows, _HERE))
+        self._watch_count = WatchCount(self._watches.of(contestant.shows, _HERE))
 
     async def run(self, load: Load) -> harness.Rates:
         names = [f"canary-{number:05}" for number in range(load.count)]
@@ -135,56 +135,56 @@ class Contest:
         command = self._contestant.command(self._place.kubeconfig, self._place.folder)
         racer = Racer(process.Process(command, self._place.folder / "contestant.log"))
         try:
-            figures = await self._found(racer, names, load)
-            figures |= await self._rest(racer, load)
-            figures |= await self._start(racer, names, load)
+            measurements = await self._found(racer, names, load)
+            measurements |= await self._rest(racer, load)
+            measurements |= await self._start(racer, names, load)
             await self._check(load.count)
         finally:
             racer.server.kill()
             watching.cancel()
             await asyncio.gather(watching, return_exceptions=True)
-        return figures
+        return measurements
 
     async def _found(self, racer: Racer, names: list[str], load: Load) -> harness.Rates:
         """All objects made, and all first versions up."""
         began = time.monotonic()
         wanted = [write for name in names for write in self._contestant.makes(name)]
         await side_by_side(self._make, wanted)
-        self._sight.expect(map(_key, names), self._contestant.is_idle)
-        await self._sight.all_there(racer, load.longest)
+        self._watch_count.expect(map(_key, names), self._contestant.is_idle)
+        await self._watch_count.all_there(racer, load.longest)
         return {"found_seconds": time.monotonic() - began}
 
     async def _rest(self, racer: Racer, load: Load) -> harness.Rates:
         """What it asks and uses with nothing to do."""
         asked, deadline = -1, time.monotonic() + _LONGEST_QUIET
         # What follows the last status (events, late looks) is work, not rest.
-        while asked != self._place.ledger.total() and time.monotonic() < deadline:
-            asked = self._place.ledger.total()
+        while asked != self._place.request_count.total() and time.monotonic() < deadline:
+            asked = self._place.request_count.total()
             await asyncio.sleep(_QUIET_SECONDS)
-        before, cpu = self._place.ledger.total(), racer.cpu_seconds()
+        before, cpu = self._place.request_count.total(), racer.cpu_seconds()
         await asyncio.sleep(load.idle_seconds)
         return {
-            "idle_requests": float(self._place.ledger.total() - before),
+            "idle_requests": float(self._place.request_count.total() - before),
             "idle_cpu_seconds": racer.cpu_seconds() - cpu,
             "idle_memory_mb": racer.memory_mb(),
         }
 
     async def _start(self, racer: Racer, names: list[str], load: Load) -> harness.Rates:
         """All images changed as fast as the API server takes them, until all canaries pause."""
-        asked, cpu = collections.Counter(self._place.ledger.asked), racer.cpu_seconds()
+        asked, cpu = collections.Counter(self._place.request_count.asked), racer.cpu_seconds()
         servers = {name: cpu_seconds(pid) for name, pid in self._place.pids.items()}
-        self._sight.expect(map(_key, names), self._contestant.is_paused)
+        self._watch_count.expect(map(_key, names), self._contestant.is_paused)
         began = time.monotonic()
         await side_by_side(self._change, names)
         changed = time.monotonic() - began
-        await self._sight.all_there(racer, load.longest)
+        await self._watch_count.all_there(racer, load.longest)
         seconds = time.monotonic() - began
         used = racer.cpu_seconds() - cpu
         spent_by = {n: cpu_seconds(pid) - servers[n] for n, pid in self._place.pids.items()}
         harness.say(f"CPU: {', '.join(f'{n} {spent:.1f} s' for n, spent in spent_by.items())}")
         await asyncio.sleep(_QUIET_SECONDS)
-        total = self._place.ledger.total()
-        spent = self._place.ledger.asked - asked
+        total = self._place.request_count.total()
+        spent = self._place.request_count.asked - asked
         harness.say(f"requests: {', '.join(f'{n} {what}' for what, n in spent.most_common())}")
         return {
             "seconds": seconds,
@@ -213,7 +213,7 @@ class Contest:
 
 
 async def prepare(
-    place: anchorage.Anchorage, client: Client, contestant: canaries.Contestant
+    place: kwok_cluster.KwokCluster, client: Client, contestant: canaries.Contestant
 ) -> None:
     """The namespaces and kinds that a contestant needs."""
     for name in (canaries.NAMESPACE, *contestant.namespaces()):

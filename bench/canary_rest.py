@@ -13,13 +13,13 @@ from collections.abc import AsyncIterator
 
 import msgspec
 
-from bench import anchorage, canary_race, harness
-from bench.canary_race import Load, Racer, Sight
+from bench import canary_race, harness, kwok_cluster
+from bench.canary_race import Load, Racer, WatchCount
 from bench.contestants import canaries
-from fairlead.adapters.kubernetes import objects
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.objects import Key, Object, Resource, Selection
-from fairlead.adapters.kubernetes.watch import Watches
+from fairlead.kubernetes import objects
+from fairlead.kubernetes.cache.watch import Watches
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.objects import Key, Object, Resource, Selection
 from tools.cluster import process
 
 _HERE = Selection(canaries.NAMESPACE)
@@ -39,12 +39,12 @@ _NOT_TOLD = (canaries.SERVICES, canaries.SLICES, canaries.REVISIONS)
 
 
 def run(contestant: canaries.Contestant, load: Load) -> harness.Rates:
-    async def measured(place: anchorage.Anchorage) -> harness.Rates:
+    async def measured(place: kwok_cluster.KwokCluster) -> harness.Rates:
         # Under the name by which our operator writes: copies are as if it had made them.
-        async with Client(place.connection(), tempo=canary_race.TEMPO) as client:
+        async with Client(place.connection(), options=canary_race.TEMPO) as client:
             return await Rest(place, client, contestant).run(load)
 
-    with anchorage.open_anchorage() as place:
+    with kwok_cluster.open_kwok_cluster() as place:
         return asyncio.run(measured(place))
 
 
@@ -78,7 +78,7 @@ class Rest:
     """One contestant over one fleet."""
 
     def __init__(
-        self, place: anchorage.Anchorage, client: Client, contestant: canaries.Contestant
+        self, place: kwok_cluster.KwokCluster, client: Client, contestant: canaries.Contestant
     ) -> None:
         self._place = place
         self._client = client
@@ -90,17 +90,19 @@ class Rest:
         self._place.calm()
         await self._copies(mould, load.count)
         # It puts right what differs in a copy (digests that follow from a name), once.
-        figures = {f"worked_{name}": value for name, value in (await self._term(load)).items()}
-        figures |= {f"idle_{name}": value for name, value in (await self._term(load)).items()}
+        measurements = {f"worked_{name}": value for name, value in (await self._term(load)).items()}
+        measurements |= {f"idle_{name}": value for name, value in (await self._term(load)).items()}
         kept = canaries.state(self._place.folder)
         if kept.exists():
             shutil.rmtree(kept)
-            figures |= {f"adopted_{name}": said for name, said in (await self._term(load)).items()}
-        return figures
+            measurements |= {
+                f"adopted_{name}": said for name, said in (await self._term(load)).items()
+            }
+        return measurements
 
     async def _first(self) -> Mould:
         watches = Watches(self._client, canary_race.TEMPO)
-        sight = Sight(watches.of(self._contestant.shows, _HERE))
+        sight = WatchCount(watches.of(self._contestant.shows, _HERE))
         watching = asyncio.create_task(watches.run())
         try:
             await watches.synced(canary_race.SYNC_SECONDS)
@@ -128,21 +130,21 @@ class Rest:
 
     async def _term(self, load: Load) -> harness.Rates:
         """One process from its start to rest, and what it holds there."""
-        began, asked = time.monotonic(), self._place.ledger.total()
+        began, asked = time.monotonic(), self._place.request_count.total()
         async with self._running() as racer:
             await self._quiet(racer, load.longest)
-            figures = {
+            measurements = {
                 "seconds": time.monotonic() - began,
                 "cpu_seconds": racer.cpu_seconds(),
-                "asked": float(self._place.ledger.total() - asked),
+                "asked": float(self._place.request_count.total() - asked),
             }
-            before = self._place.ledger.total()
+            before = self._place.request_count.total()
             await asyncio.sleep(load.idle_seconds)
-            figures["requests"] = float(self._place.ledger.total() - before)
-            figures["memory_mb"] = racer.memory_mb()
-            figures["most_memory_mb"] = racer.memory_mb("VmHWM")
-        harness.say(", ".join(f"{name} {value:.4g}" for name, value in figures.items()))
-        return figures
+            measurements["requests"] = float(self._place.request_count.total() - before)
+            measurements["memory_mb"] = racer.memory_mb()
+            measurements["most_memory_mb"] = racer.memory_mb("VmHWM")
+        harness.say(", ".join(f"{name} {value:.4g}" for name, value in measurements.items()))
+        return measurements
 
     @contextlib.asynccontextmanager
     async def _running(self) -> AsyncIterator[Racer]:
@@ -160,7 +162,7 @@ class Rest:
             if not racer.server.alive:
                 raise harness.Failed(f"it ended: {racer.server.last_words()[-500:]}")
             await asyncio.sleep(_STEP_SECONDS)
-            now = (self._place.ledger.total(), racer.cpu_seconds())
+            now = (self._place.request_count.total(), racer.cpu_seconds())
             quiet = now[0] == seen[0] and now[1] - seen[1] < _QUIET_CORE * _STEP_SECONDS
             seen, still = now, still + 1 if quiet else 0
             if still == _STILL:

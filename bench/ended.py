@@ -38,13 +38,13 @@ def run(effort: harness.Effort) -> harness.Result:
             contestants[f"empty_{store}"] = engine.child(kept, "ours", store, job)
             contestants[f"full_{store}"] = _beside(job.at(url))
         rounds = harness.Rounds(contestants, effort.pick(5, 1))
-    result.figures["ended_events"] = streams * _PER_STREAM
+    result.measurements["ended_events"] = streams * _PER_STREAM
     for store in engine.STORES:
         empty, full = rounds.of(f"empty_{store}"), rounds.of(f"full_{store}")
         result.add(f"empty_{store}_per_second", empty)
         result.add(f"full_{store}_per_second", full)
         result.compare(f"empty_{store}", full, empty)
-    result.figures["load_average_after"] = harness.load_average()
+    result.measurements["load_average_after"] = harness.load_average()
     return result
 
 

@@ -16,6 +16,8 @@ STORES = ("sqlite", "postgres")
 _DBOS_THREADS = 64
 _PROCRASTINATE_JOBS = 20
 _RAW_BATCH = 128
+# What our own walk is compared with: the price of what a machine may ask for besides.
+_SHAPES = ("depot", "found", "withdrawn", "cancelled")
 
 
 def run(effort: harness.Effort) -> harness.Result:
@@ -30,7 +32,7 @@ def run(effort: harness.Effort) -> harness.Result:
     result.compare("procrastinate_postgres", steps, rounds.of("procrastinate_postgres"))
     all_ = rounds.of("ours_postgres")
     result.compare("pgbench_postgres", all_, rounds.of("pgbench_postgres"))
-    result.figures["load_average_after"] = harness.load_average()
+    result.measurements["load_average_after"] = harness.load_average()
     return result
 
 
@@ -39,10 +41,12 @@ def _tell(result: harness.Result, rounds: harness.Rounds, store: str) -> None:
     steps = rounds.of(f"ours_{store}", "steps_per_second")
     result.add(f"ours_{store}_per_second", ours)
     result.add(f"ours_{store}_steps_per_second", steps)
-    for figure in ("per_commit", "cpu_microseconds"):
-        result.add(f"ours_{store}_{figure}", rounds.of(f"ours_{store}", figure))
-    for name in ("depot", "dbos", "raw", "bare"):
+    for measurement in ("per_commit", "cpu_microseconds"):
+        result.add(f"ours_{store}_{measurement}", rounds.of(f"ours_{store}", measurement))
+    for name in (*_SHAPES, "dbos", "raw", "bare"):
         result.add(f"{name}_{store}_per_second", rounds.of(f"{name}_{store}"))
+    for name in _SHAPES:
+        result.compare(f"{name}_{store}", rounds.of(f"{name}_{store}"), ours)
     result.compare(f"dbos_{store}", steps, rounds.of(f"dbos_{store}"))
     result.compare(f"raw_{store}", ours, rounds.of(f"raw_{store}"))
 
@@ -74,7 +78,10 @@ def _on(
         f"ours_{store}": child(kept, "ours", store, Job("", workflows)),
         f"raw_{store}": child(kept, f"raw_{store}", store, Job("", raw, _RAW_BATCH)),
         f"dbos_{store}": harness.peer("dbos", dbos),
-        f"depot_{store}": child(kept, "ours", store, Job("", workflows, shape="depot")),
+        **{
+            f"{name}_{store}": child(kept, "ours", store, Job("", workflows, shape=name))
+            for name in _SHAPES
+        },
         f"bare_{store}": child(kept, f"raw_{store}", store, Job("", bare, 1)),
     }
 

@@ -48,7 +48,7 @@ class Result:
     """What a benchmark found; a ratio above 1 means that ours is faster."""
 
     name: str
-    figures: dict[str, float | str] = field(default_factory=dict)
+    measurements: dict[str, float | str] = field(default_factory=dict)
     ratios: dict[str, float] = field(default_factory=dict)
     spread: dict[str, tuple[float, float]] = field(default_factory=dict)
     broken: list[str] = field(default_factory=list)
@@ -57,7 +57,7 @@ class Result:
     def add(self, name: str, values: list[float]) -> None:
         """A figure: the middle of its rounds, with the edges as its spread."""
         if values:
-            self.figures[name] = _short(statistics.median(values))
+            self.measurements[name] = _short(statistics.median(values))
             self.spread[name] = (_short(min(values)), _short(max(values)))
 
     def compare(self, name: str, ours: list[float], theirs: list[float]) -> None:
@@ -86,16 +86,20 @@ class Rounds:
         for number in range(1, count + 1):
             for name in list(standing):
                 try:
-                    figures = standing[name]()
+                    measurements = standing[name]()
                 except Failed as failure:
                     say(f"{name} is left out: {failure}")
                     del standing[name]
                     continue
-                self._found[name].append(figures)
-                say(f"round {number} of {count}: {name}: {_told(figures)}")
+                self._found[name].append(measurements)
+                say(f"round {number} of {count}: {name}: {_told(measurements)}")
 
-    def of(self, name: str, figure: str = "per_second") -> list[float]:
-        return [figures[figure] for figures in self._found.get(name, ()) if figure in figures]
+    def of(self, name: str, measurement: str = "per_second") -> list[float]:
+        return [
+            measurements[measurement]
+            for measurements in self._found.get(name, ())
+            if measurement in measurements
+        ]
 
 
 def peer(package: str, contestant: Contestant) -> Contestant | None:
@@ -108,20 +112,20 @@ def peer(package: str, contestant: Contestant) -> Contestant | None:
 
 def contest(module: str, job: msgspec.Struct) -> Rates:
     """Run one contestant in a process of its own."""
-    return figures_of(start_contest(module, job), module)
+    return measurements_of(start_contest(module, job), module)
 
 
 def start_contest(module: str, job: msgspec.Struct) -> "subprocess.Popen[str]":
     program = [sys.executable, "-m", f"bench.contestants.{module}"]
     # A benchmark that is cut off must not leave its contestants running.
-    wish = [os.getpid(), int(signal.SIGKILL), launch.KEEP_ID, launch.KEEP_ID]
-    command = [sys.executable, "-I", "-S", launch.__file__, *map(str, wish)]
+    desired = [os.getpid(), int(signal.SIGKILL), launch.KEEP_ID, launch.KEEP_ID]
+    command = [sys.executable, "-I", "-S", launch.__file__, *map(str, desired)]
     command += [*program, msgspec.json.encode(job).decode()]
     pipe = subprocess.PIPE
     return subprocess.Popen(command, cwd=ROOT, stdin=pipe, stdout=pipe, stderr=pipe, text=True)
 
 
-def figures_of(process: "subprocess.Popen[str]", name: str) -> Rates:
+def measurements_of(process: "subprocess.Popen[str]", name: str) -> Rates:
     """What a contestant printed last, once it has ended well."""
     try:
         out, error = process.communicate(timeout=LONGEST_SECONDS)
@@ -148,5 +152,5 @@ def _short(value: float) -> float:
     return float(f"{value:.4g}")
 
 
-def _told(figures: Mapping[str, float]) -> str:
-    return ", ".join(f"{name} {value:.4g}" for name, value in figures.items())
+def _told(measurements: Mapping[str, float]) -> str:
+    return ", ".join(f"{name} {value:.4g}" for name, value in measurements.items())

@@ -1,9 +1,9 @@
 """1,000 objects with three children and a status each: our operator, kopf, and bare requests.
 
 All on one real API server, in turn, with as many requests at once. `operator` is what a user
-runs (door, engine on disk, effects), and its are the figures that count; `runtime` is the same
-without the engine; `bare_loop` is the limit: a program that knows what to send and does nothing
-else. Ratios above 1 mean that the operator is faster. Our own brake of 500 requests a second is
+runs (reconcilers, engine on disk, effects), and its are the figures that count; `runtime` is the
+same without the engine; `bare_loop` is the limit: a program that knows what to send and does no
+more. Ratios above 1 mean that the operator is faster. Our own brake of 500 requests a second is
 off, for the others have none.
 
 Then the operator alone: what it costs to hold 10,000 objects and have nothing to do, and how
@@ -12,7 +12,7 @@ long its admission webhook takes.
 
 from collections.abc import Mapping
 
-from bench import harbour, harness, reviews
+from bench import api_server, harness, reviews
 
 _CONTESTANTS = {
     "operator": "fleet_operator",
@@ -20,46 +20,46 @@ _CONTESTANTS = {
     "kopf": "fleet_kopf",
     "bare_loop": "fleet_bare",
 }
-_FIGURES = ("seconds", "requests_per_object", "memory_mb", "cpu_seconds")
+_MEASUREMENTS = ("seconds", "requests_per_object", "memory_mb", "cpu_seconds")
 
 
 def run(effort: harness.Effort) -> harness.Result:
     result = harness.Result("kubernetes", {"load_average_before": harness.load_average()})
-    with harbour.open_harbour() as place:
+    with api_server.open_api_server() as place:
         if place is not None:
             _race(result, place, effort)
             _rest(result, place, effort)
     _review(result, effort)
-    result.figures["load_average_after"] = harness.load_average()
+    result.measurements["load_average_after"] = harness.load_average()
     return result
 
 
-def _race(result: harness.Result, place: harbour.Harbour, effort: harness.Effort) -> None:
+def _race(result: harness.Result, place: api_server.ApiServer, effort: harness.Effort) -> None:
     rounds = harness.Rounds(_contestants(place, effort.pick(1000, 50)), effort.rounds)
-    for figure in _FIGURES[1:]:
-        result.add(figure, rounds.of("operator", figure))
+    for measurement in _MEASUREMENTS[1:]:
+        result.add(measurement, rounds.of("operator", measurement))
     for name in _CONTESTANTS:
-        for figure in _FIGURES:
-            result.add(f"{name}_{figure}", rounds.of(name, figure))
+        for measurement in _MEASUREMENTS:
+            result.add(f"{name}_{measurement}", rounds.of(name, measurement))
     for name in ("kopf", "bare_loop"):
         result.compare(name, rounds.of("operator"), rounds.of(name))
         result.compare(f"runtime_{name}", rounds.of("runtime"), rounds.of(name))
 
 
-def _rest(result: harness.Result, place: harbour.Harbour, effort: harness.Effort) -> None:
+def _rest(result: harness.Result, place: api_server.ApiServer, effort: harness.Effort) -> None:
     """Half as many objects, one child each; the second operator finds everything done."""
     count = effort.pick(5000, 50)
     task = place.task(count, children=1)
     idle = place.task(count, children=1, seconds=effort.pick(60, 2))
     try:
         place.contest("fleet_operator", task)
-        figures = harbour.run("fleet_operator", idle)
+        measurements = api_server.run("fleet_operator", idle)
     except harness.Failed as failure:
         harness.say(f"the operator at rest is left out: {failure}")
         return
     for name in ("cached", "writes", "idle_requests", "idle_memory_mb", "memory_mb", "seconds"):
-        result.figures[f"rest_{name}"] = round(figures[name], 1)
-    asked = figures["writes"] + figures["idle_requests"]
+        result.measurements[f"rest_{name}"] = round(measurements[name], 1)
+    asked = measurements["writes"] + measurements["idle_requests"]
     if asked:
         result.broken.append(f"at rest the operator asks for nothing but watches, found: {asked:g}")
 
@@ -68,11 +68,13 @@ def _review(result: harness.Result, effort: harness.Effort) -> None:
     contest = harness.Rounds(
         {"webhook": lambda: reviews.run(effort.pick(2000, 100))}, effort.rounds
     )
-    for figure in ("p50_ms", "p99_ms", "memory_mb"):
-        result.add(f"webhook_{figure}", contest.of("webhook", figure))
+    for measurement in ("p50_ms", "p99_ms", "memory_mb"):
+        result.add(f"webhook_{measurement}", contest.of("webhook", measurement))
 
 
-def _contestants(place: harbour.Harbour, count: int) -> Mapping[str, harness.Contestant | None]:
+def _contestants(
+    place: api_server.ApiServer, count: int
+) -> Mapping[str, harness.Contestant | None]:
     def contestant(module: str) -> harness.Contestant:
         return lambda: place.contest(module, place.task(count))
 

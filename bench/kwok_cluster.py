@@ -18,8 +18,8 @@ from typing import Any, cast
 import msgspec
 
 from bench import harness
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.credentials import Fixed, Identity
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.client.credentials import Fixed, Identity
 from tools.cluster import control_plane, parts
 
 USER = "contestant"
@@ -50,7 +50,7 @@ class _Line(msgspec.Struct):
     object: _Object | None = msgspec.field(default=None, name="objectRef")
 
 
-class Ledger:
+class RequestCount:
     """What the contestant asked so far, as the API server wrote it down; watches aside."""
 
     def __init__(self, log: Path) -> None:
@@ -80,13 +80,13 @@ class Ledger:
             self.asked[f"{entry.verb} {about.resource}{part}"] += 1
 
 
-class Anchorage:
+class KwokCluster:
     """One cluster for one contest."""
 
-    def __init__(self, plane: control_plane.ControlPlane, ledger: Ledger) -> None:
+    def __init__(self, plane: control_plane.ControlPlane, request_count: RequestCount) -> None:
         self._plane = plane
         self._trust = ssl.create_default_context(cafile=plane.certificate_authority)
-        self.ledger = ledger
+        self.request_count = request_count
         self.folder = plane.folder
         self.kubeconfig = plane.write_kubeconfig(plane.folder / "contestant", _user(plane))
 
@@ -130,7 +130,7 @@ class Anchorage:
 
 
 @contextlib.contextmanager
-def open_anchorage() -> Iterator[Anchorage]:
+def open_kwok_cluster() -> Iterator[KwokCluster]:
     with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as name:
         folder = Path(name)
         policy, log = folder / "audit-policy.json", folder / "audit.log"
@@ -141,7 +141,7 @@ def open_anchorage() -> Iterator[Anchorage]:
         try:
             plane.start()
             plane.start_nodes()
-            yield Anchorage(plane, Ledger(log))
+            yield KwokCluster(plane, RequestCount(log))
         finally:
             plane.stop()
 

@@ -20,19 +20,19 @@ def run(effort: harness.Effort) -> harness.Result:
         rounds = harness.Rounds(contestants, effort.pick(5, 1))
     for store in engine.STORES:
         _tell(result, rounds, store)
-    result.figures["load_average_after"] = harness.load_average()
+    result.measurements["load_average_after"] = harness.load_average()
     return result
 
 
 def _tell(result: harness.Result, rounds: harness.Rounds, store: str) -> None:
     for name in ("bare", *_SHAPES):
-        for figure in ("p50_ms", "p99_ms"):
-            result.add(f"{name}_{store}_{figure}", rounds.of(f"{name}_{store}", figure))
+        for measurement in ("p50_ms", "p99_ms"):
+            result.add(f"{name}_{store}_{measurement}", rounds.of(f"{name}_{store}", measurement))
     # Less time is faster, so the bare commit stands above: 0.67 means 1.5 times as long.
-    for figure in ("p50", "p99"):
-        bare = rounds.of(f"bare_{store}", f"{figure}_ms")
-        ours = rounds.of(f"submit_{store}", f"{figure}_ms")
-        result.compare(f"bare_{figure}_{store}", bare, ours)
+    for measurement in ("p50", "p99"):
+        bare = rounds.of(f"bare_{store}", f"{measurement}_ms")
+        ours = rounds.of(f"submit_{store}", f"{measurement}_ms")
+        result.compare(f"bare_{measurement}_{store}", bare, ours)
 
 
 BENCHMARK = harness.Benchmark(

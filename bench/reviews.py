@@ -6,24 +6,24 @@ import ssl
 import time
 import uuid
 
-from bench import harbour, harness
+from bench import api_server, harness
 from bench.contestants import fleet, fleet_webhook
 from bench.contestants.job import percentile
-from tests.operator.flotilla import flotilla
+from tests.operator.sample_kind import bundle
 
 _WARM = 50
 _BYTES = 10_000
 
 
 def run(count: int) -> harness.Rates:
-    task = fleet.Task("", "", "", harbour.NAMESPACE, 0)
+    task = fleet.Task("", "", "", api_server.NAMESPACE, 0)
     worker = harness.start_contest("fleet_webhook", task)
-    harbour.begin(worker, "fleet_webhook")
+    api_server.begin(worker, "fleet_webhook")
     assert worker.stdout is not None
     port = int(worker.stdout.readline())
     took = _ask(port, count + _WARM)[_WARM:]
-    # The line that `figures_of` ends the input with stops the server.
-    memory = harness.figures_of(worker, "fleet_webhook")["memory_mb"]
+    # The line that `measurements_of` ends the input with stops the server.
+    memory = harness.measurements_of(worker, "fleet_webhook")["memory_mb"]
     return {
         "p50_ms": percentile(took, 0.5) * 1000,
         "p99_ms": percentile(took, 0.99) * 1000,
@@ -49,14 +49,14 @@ def _ask(port: int, count: int) -> list[float]:
 
 
 def _question() -> bytes:
-    obj = flotilla(harbour.NAMESPACE, "large", ships=3)
+    obj = bundle(api_server.NAMESPACE, "large", gadgets=3)
     obj["metadata"]["uid"] = str(uuid.UUID(int=1))
     obj["metadata"]["annotations"] = {f"note-{n}": "x" * 100 for n in range(_BYTES // 115)}
     request = {
         "uid": str(uuid.UUID(int=2)),
         "operation": "CREATE",
         "name": "large",
-        "namespace": harbour.NAMESPACE,
+        "namespace": api_server.NAMESPACE,
         "object": obj,
         "userInfo": {"username": "bench"},
     }

@@ -11,10 +11,10 @@ Then 10,000 canaries at rest, for their memory: as the first process leaves it t
 import functools
 from collections.abc import Mapping
 
-from bench import anchorage, canary_race, canary_rest, harness, shipyard
+from bench import canary_race, canary_rest, harness, kwok_cluster, peers_build
 from bench.contestants import canaries, canaries_argo, canaries_ours
 
-_FIGURES = (
+_MEASUREMENTS = (
     "seconds",
     "requests_per_canary",
     "cpu_seconds",
@@ -29,11 +29,11 @@ _PEER = "argo_rollouts"
 
 def run(effort: harness.Effort) -> harness.Result:
     result = harness.Result("rollouts", {"load_average_before": harness.load_average()})
-    if anchorage.can_open():
+    if kwok_cluster.can_open():
         found = _contestants()
         _race(result, found, effort)
         _rest(result, found, effort)
-    result.figures["load_average_after"] = harness.load_average()
+    result.measurements["load_average_after"] = harness.load_average()
     return result
 
 
@@ -43,11 +43,11 @@ def _race(
     load = canary_race.Load(effort.pick(1000, 20), effort.pick(60, 3))
     turns = {name: _turn(one, load) for name, one in found.items()}
     rounds = harness.Rounds(turns, effort.rounds)
-    for figure in _FIGURES[1:]:
-        result.add(figure, rounds.of(_OURS, figure))
+    for measurement in _MEASUREMENTS[1:]:
+        result.add(measurement, rounds.of(_OURS, measurement))
     for name in found:
-        for figure in _FIGURES:
-            result.add(f"{name}_{figure}", rounds.of(name, figure))
+        for measurement in _MEASUREMENTS:
+            result.add(f"{name}_{measurement}", rounds.of(name, measurement))
     result.compare(_PEER, rounds.of(_OURS), rounds.of(_PEER))
 
 
@@ -61,11 +61,14 @@ def _rest(
         if name not in found:
             continue
         turn = functools.partial(canary_rest.run, found[name], load)
-        figures = harness.Rounds({name: turn}, 1)
+        measurements = harness.Rounds({name: turn}, 1)
         prefix = "" if name == _OURS else f"{name}_"
         for time in ("worked", "idle", "adopted"):
-            for figure in ("memory_mb", "most_memory_mb", "requests"):
-                result.add(f"{prefix}{time}_{count}_{figure}", figures.of(name, f"{time}_{figure}"))
+            for measurement in ("memory_mb", "most_memory_mb", "requests"):
+                result.add(
+                    f"{prefix}{time}_{count}_{measurement}",
+                    measurements.of(name, f"{time}_{measurement}"),
+                )
 
 
 def _turn(contestant: canaries.Contestant, load: canary_race.Load) -> harness.Contestant:
@@ -78,7 +81,7 @@ def _contestants() -> dict[str, canaries.Contestant]:
         found = {name: canaries_ours.Operator(name) for name in (_OURS, "istio")}
     else:
         harness.say("no kind of canaries is shipped yet, so ours is left out")
-    built = shipyard.argo_rollouts()
+    built = peers_build.argo_rollouts()
     return {**found, _PEER: canaries_argo.ArgoRollouts(built)} if built else found
 
 

@@ -28,20 +28,20 @@ def run(effort: harness.Effort) -> harness.Result:
     one = rounds.of("workers_1")
     for count in WORKERS[1:]:
         result.compare(f"workers_{count}_to_1_postgres", rounds.of(f"workers_{count}"), one)
-    result.figures["cores"] = os.cpu_count() or 1
-    result.figures["load_average_after"] = harness.load_average()
+    result.measurements["cores"] = os.cpu_count() or 1
+    result.measurements["load_average_after"] = harness.load_average()
     return result
 
 
 def _tell(result: harness.Result, rounds: harness.Rounds, count: int) -> None:
     name = f"workers_{count}"
-    for figure in ("per_second", "worker_cpu_seconds", "postgres_cpu_seconds", "seconds"):
-        result.add(f"{name}_{figure}", rounds.of(name, figure))
+    for measurement in ("per_second", "worker_cpu_seconds", "postgres_cpu_seconds", "seconds"):
+        result.add(f"{name}_{measurement}", rounds.of(name, measurement))
     seconds = sum(rounds.of(name, "seconds"))
     if seconds:
         workers = sum(rounds.of(name, "worker_cpu_seconds")) / seconds
         database = sum(rounds.of(name, "postgres_cpu_seconds")) / seconds
-        result.figures[f"{name}_bound_by"] = _bound(count, workers, database)
+        result.measurements[f"{name}_bound_by"] = _bound(count, workers, database)
 
 
 def _bound(count: int, workers: float, database: float) -> str:
@@ -79,12 +79,12 @@ def _together(server: int, url: str, count: int, workflows: int) -> Mapping[str,
         assert worker.stdin is not None
         worker.stdin.write("go\n")
         worker.stdin.flush()
-    figures = [harness.figures_of(worker, "ours") for worker in workers]
-    seconds = max(each["ended_at"] for each in figures) - began
+    measurements = [harness.measurements_of(worker, "ours") for worker in workers]
+    seconds = max(each["ended_at"] for each in measurements) - began
     return {
         "per_second": share.workflows * count * (share.steps + 1) / seconds,
         "seconds": seconds,
-        "worker_cpu_seconds": sum(each["cpu_seconds"] for each in figures),
+        "worker_cpu_seconds": sum(each["cpu_seconds"] for each in measurements),
         "postgres_cpu_seconds": cpu_seconds(server) - before,
     }
 
@@ -92,7 +92,7 @@ def _together(server: int, url: str, count: int, workflows: int) -> Mapping[str,
 def _await_ready(worker: "subprocess.Popen[str]") -> None:
     assert worker.stdout is not None
     if not worker.stdout.readline():
-        harness.figures_of(worker, "ours")
+        harness.measurements_of(worker, "ours")
 
 
 def cpu_seconds(server: int) -> float:

@@ -25,7 +25,7 @@ def run(effort: harness.Effort) -> harness.Result:
     rounds = harness.Rounds(contestants, effort.pick(7, 1))
     result.add("help_seconds", rounds.of("help", "seconds"))
     result.add("up_ready_seconds", rounds.of("up", "seconds"))
-    result.figures["load_average_after"] = harness.load_average()
+    result.measurements["load_average_after"] = harness.load_average()
     return result
 
 

@@ -9,7 +9,7 @@ Row = tuple[str, str, str, str]
 
 
 def drawn(results: Sequence[Result]) -> str:
-    head: Row = ("benchmark", "figure", "value", "spread")
+    head: Row = ("benchmark", "measurement", "value", "spread")
     rows = [head, *(row for result in results for row in _rows(result))]
     widths = [max(len(row[column]) for row in rows) for column in range(4)]
     lines = [
@@ -19,7 +19,7 @@ def drawn(results: Sequence[Result]) -> str:
 
 
 def _rows(result: Result) -> Iterator[Row]:
-    for name, value in result.figures.items():
+    for name, value in result.measurements.items():
         yield result.name, name, _text(value), _spread(result, name, "")
     for name, ratio in result.ratios.items():
         yield result.name, f"ratio {name}", f"{_text(ratio)} x", _spread(result, name, " x")

@@ -13,11 +13,11 @@ def run(effort: harness.Effort) -> harness.Result:
     with places.open_places() as kept:
         contestants = {store: engine.child(kept, "waiting", store, job) for store in engine.STORES}
         rounds = harness.Rounds(contestants, effort.pick(2, 1))
-    result.figures["streams"] = job.workflows
+    result.measurements["streams"] = job.workflows
     for store in engine.STORES:
-        for figure in ("empty_mb", "waiting_mb", "late_p50_ms", "late_p99_ms"):
-            result.add(f"{store}_{figure}", rounds.of(store, figure))
-    result.figures["load_average_after"] = harness.load_average()
+        for measurement in ("empty_mb", "waiting_mb", "late_p50_ms", "late_p99_ms"):
+            result.add(f"{store}_{measurement}", rounds.of(store, measurement))
+    result.measurements["load_average_after"] = harness.load_average()
     return result
 
 

@@ -8,12 +8,13 @@ Still ──────────► Afoot ───────────�
 Its messages are as large as those of the sample trip.
 """
 
+import dataclasses
 from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
 
 from fairlead.engine import clock, machine
-from fairlead.engine.messages import Decision, SetTimer
+from fairlead.engine.messages import Decision, SetTimer, Withdraw
 
 STEPS = 10
 
@@ -54,6 +55,11 @@ class Step:
     """Effect: ask for a step."""
 
     step: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spare:
+    """Effect: waits behind a step, and is withdrawn before its turn comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,3 +127,33 @@ WALK: machine.Machine[State, Command, Event] = machine.Machine(
     ended=lambda state: isinstance(state, Home),
     vocabulary=machine.Vocabulary(State, Command, Event, Step),
 )
+FOUND = dataclasses.replace(
+    WALK, attributes=machine.Attributes({"taken": int}, lambda state: {"taken": _taken(state)})
+)
+"""The same, found by an attribute that changes with every step: the most that one can cost."""
+
+
+def _decide_with_spare(state: State, command: Command, now: datetime) -> Decision:
+    decision = decide(state, command, now)
+    spare = (Spare(),) if decision.effects else ()
+    withdraws = (Withdraw(Spare()),) if isinstance(state, Afoot) and decision else ()
+    return dataclasses.replace(decision, effects=(*decision.effects, *spare), withdraws=withdraws)
+
+
+WITHDRAWN = dataclasses.replace(
+    WALK,
+    decide=_decide_with_spare,
+    vocabulary=machine.Vocabulary(State, Command, Event, Step | Spare),
+    effects_in_order=True,
+)
+"""The same, with one effect more at every step that the next step withdraws."""
+
+
+def _taken(state: State) -> int:
+    match state:
+        case Still():
+            return 0
+        case Afoot(taken=taken) | Home(taken):
+            return taken
+        case unreachable:
+            assert_never(unreachable)

@@ -1,3 +1,11 @@
 """What all tests share."""
 
-pytest_plugins = ("tests.marks", "tests.postgres", "tests.engines", "tests.cluster.plugin")
+pytest_plugins = (
+    "tests.signals",
+    "tests.deadlines",
+    "tests.marks",
+    "tests.postgres",
+    "tests.aws",
+    "tests.engines",
+    "tests.cluster.plugin",
+)

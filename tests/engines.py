@@ -11,7 +11,7 @@ from typing import Any
 import psycopg
 import pytest
 
-from fairlead.engine import clock, library, messages, outbox, projections, service
+from fairlead.engine import batch, clock, messages, outbox, projections, service, visibility
 from fairlead.engine import machine as machines_
 from fairlead.engine.store import postgres, protocol, sqlite
 from fairlead.engine.testing import HandWoundClock
@@ -114,6 +114,7 @@ class Cast:
     known: Sequence[machines_.AnyMachine] = machines.ALL
     in_flight: int = 1024
     perform: bool = True
+    queues: outbox.QueueHandlers = field(default_factory=dict)
 
 
 def engine(
@@ -122,7 +123,13 @@ def engine(
     cast = cast or Cast()
     tuning = service.Tuning(lease=LEASE, in_flight=cast.in_flight)
     parts = service.Parts(
-        store, cast.known, cast.handlers, cast.views, wall or HandWoundClock(), tuning
+        store,
+        cast.known,
+        cast.handlers,
+        cast.views,
+        wall or HandWoundClock(),
+        tuning,
+        queues=cast.queues,
     )
     return service.Engine(parts, perform=cast.perform)
 
@@ -132,30 +139,42 @@ def name(text: str) -> messages.StreamName:
 
 
 async def tell(
-    engine: service.Engine, stream: str, command: object, id_: str = ""
+    engine: service.Engine, stream: str, command: object, id_: str = "", *, queue: str = ""
 ) -> messages.Receipt:
     """Submit under an id of its own, unless one is named."""
     chosen = messages.command_id(id_ or f"test {next(_ids)}")
     async with asyncio.timeout(PATIENCE):
-        return await engine.submit(name(stream), command, chosen)
+        return await engine.submit(name(stream), command, chosen, queue=queue)
 
 
 async def state(engine: service.Engine, stream: str) -> Any:
-    view = await engine.read(lambda session: library.stream(session, name(stream)))
+    view = await engine.read(lambda session: visibility.stream(session, name(stream)))
     return view.data
 
 
-async def effects(engine: service.Engine) -> list[library.EffectView]:
-    return await engine.read(library.effects)
+async def effects(engine: service.Engine) -> list[visibility.EffectView]:
+    return await engine.read(visibility.effects)
 
 
-async def dead(engine: service.Engine) -> list[library.EffectView]:
-    return await engine.read(lambda session: library.effects(session, dead=True))
+async def dead(engine: service.Engine) -> list[visibility.EffectView]:
+    return await engine.read(lambda session: visibility.effects(session, dead=True))
 
 
 async def events(engine: service.Engine, stream: str) -> list[str]:
-    found = await engine.read(lambda session: library.events(session, name(stream)))
+    found = await engine.read(lambda session: visibility.events(session, name(stream)))
     return [event.type for event in found]
+
+
+async def fed(session: protocol.Session, count: int) -> list[visibility.EventView]:
+    """The first events, once all are told: transactions of other tests hold the feed back."""
+    found: list[visibility.EventView] = []
+
+    async def told() -> bool:
+        found[:] = await asyncio.to_thread(visibility.feed, session, visibility.Place(), 1000)
+        return len(found) >= count
+
+    await until(told)
+    return found
 
 
 async def until(check: Callable[[], Awaitable[object]], wall: HandWoundClock | None = None) -> None:
@@ -171,7 +190,16 @@ async def until(check: Callable[[], Awaitable[object]], wall: HandWoundClock | N
 
 
 def handlers(
-    perform: Callable[[Any, outbox.Context], Awaitable[object | None]], **how: Any
+    perform: Callable[[Any, outbox.EffectContext], Awaitable[object | None]], **how: Any
 ) -> Mapping[type, outbox.Handler]:
     """One way to carry, the same for all tests that carry."""
     return {machines.Carry: outbox.Handler(perform, **how)}
+
+
+def serves(*queues: str) -> str:
+    """What a worker publishes that carries for these queues; for streams without one if none."""
+    known = batch.MachineRegistry(machines_.Machines(machines.ALL))
+    return outbox.serves(known, dict.fromkeys(queues or ("",), handlers(_carry)))
+
+
+async def _carry(_: object, __: outbox.EffectContext) -> None: ...

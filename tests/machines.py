@@ -137,7 +137,7 @@ def _carry(state: Cargo, command: Load | Unload, _now: datetime) -> Decision:
         case Load(pieces):
             return Decision((Loaded(pieces),), tuple(Carry(piece) for piece in pieces))
         case Unload("refused"):
-            raise errors.Rejected("not taken back: refused", hint="carry something else")
+            raise errors.Rejected("not undone: refused", hint="carry something else")
         case Unload("broken"):
             raise ZeroDivisionError("the machine is broken")
         case Unload(piece) if piece in state.waiting:
@@ -223,7 +223,7 @@ class AlarmSet:
 
 @dataclass(frozen=True, slots=True)
 class Silenced:
-    """Event: an alarm was taken back."""
+    """Event: an alarm was cancelled."""
 
 
 @dataclass(frozen=True, slots=True)

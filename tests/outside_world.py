@@ -8,13 +8,13 @@ from fairlead.engine import outbox
 from tests import machines
 
 
-class Road:
+class OutsideWorld:
     """Carries pieces; a closed gate keeps them on the way."""
 
     def __init__(self, faults: Sequence[Exception] = ()) -> None:
         self.faults = list(faults)
         self.asked: list[str] = []
-        self.contexts: list[outbox.Context] = []
+        self.contexts: list[outbox.EffectContext] = []
         self.under_way: Counter[str] = Counter()
         self.most = 0
         self.most_of_one = 0
@@ -23,7 +23,7 @@ class Road:
         self.gate.set()
         self.arrival = asyncio.Event()
 
-    async def carry(self, effect: machines.Carry, context: outbox.Context) -> object:
+    async def carry(self, effect: machines.Carry, context: outbox.EffectContext) -> object:
         key = context.idempotency_key
         self.asked.append(effect.piece)
         self.contexts.append(context)

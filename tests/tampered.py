@@ -61,9 +61,9 @@ class TamperedStore:
     def writers(self) -> int:
         return self._store.writers
 
-    def open(self) -> protocol.Session:
+    def open(self, deadline: float | None = None) -> protocol.Session:
         with self._tampering.around("open"):
-            return _Session(self._store.open(), self._tampering)
+            return _Session(self._store.open(deadline), self._tampering)
 
     def migrate(self) -> list[str]:
         return self._store.migrate()
@@ -92,6 +92,12 @@ class _Session:
         with self._tampering.around(query, values):
             return self._session.rows(query, **values)
 
+    def page(
+        self, query: str, limit: int, most_bytes: int, **values: Any
+    ) -> tuple[list[tuple[Any, ...]], bool]:
+        with self._tampering.around(query, values):
+            return self._session.page(query, limit, most_bytes, **values)
+
     def script(
         self, steps: Sequence[tuple[str, Mapping[str, Any]]], *, first_must_hit: bool = False
     ) -> list[int]:
@@ -108,6 +114,7 @@ class _Transaction:
         self._tampering = tampering
         self.more = transaction.more
         self.number = transaction.number
+        self.epoch = transaction.epoch
 
     def load(self, wanted: protocol.Wanted) -> protocol.Loaded:
         with self._tampering.around("load", wanted):

@@ -8,13 +8,16 @@ LOCKS = {
     "test": ["--extra=telemetry", "--group=test", "--group=check"],
     "bench": ["--extra=telemetry", "--group=test", "--group=check", "--group=bench"],
 }
+# Programs beside ours, each with its own environment: no dependency of ours is among them.
+APART = {"ha": ["--group=ha"]}
 
 
 def main() -> int:
-    for name, groups in LOCKS.items():
+    for name, groups in {**LOCKS, **APART}.items():
         print(f"locking requirements/{name}.txt", file=sys.stderr)
         command = [
-            *("uv", "pip", "compile", "pyproject.toml", "--universal", "--generate-hashes"),
+            *("uv", "pip", "compile", "--universal", "--generate-hashes"),
+            *(["pyproject.toml"] if name in LOCKS else []),
             *("--no-emit-index-url", "--no-emit-find-links", "--python-version", "3.11"),
             *("--no-header", "--quiet", "--output-file", f"requirements/{name}.txt"),
         ]

@@ -10,8 +10,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from fairlead import __version__, bootstrap
-from fairlead.adapters.kubernetes import manifests, rights, workload
-from fairlead.intents.kubernetes import Kind
+from fairlead.bootstrap import operator as wiring
+from fairlead.kubernetes import rbac
+from fairlead.kubernetes.install import manifests, workload
+from fairlead.kubernetes.kinds import Kind
 
 ROOT = Path(__file__).resolve().parent.parent
 PLAIN = Path("deploy/kubernetes")
@@ -21,7 +23,7 @@ OPTIONS = workload.Options(image=f"fairlead:{__version__}")
 
 def files() -> dict[Path, str]:
     """Every generated file and what it should hold."""
-    kinds = bootstrap.cast().kinds
+    kinds = wiring.with_kinds(bootstrap.installation()).kinds
     plain = {PLAIN / "operator.yaml": manifests.text(manifests.documents(kinds, OPTIONS))}
     return plain | {CHART / path: text for path, text in of_chart(kinds).items()}
 
@@ -29,12 +31,12 @@ def files() -> dict[Path, str]:
 def of_chart(kinds: Sequence[Kind]) -> dict[Path, str]:
     """What the chart's templates take from code: kinds, rules and webhooks."""
     made = {
-        Path("files/rules.yaml"): manifests.text([{"rules": rights.rules(kinds)}]),
+        Path("files/rules.yaml"): manifests.text([{"rules": rbac.rules(kinds)}]),
         Path("files/webhooks.yaml"): manifests.text([{"webhooks": manifests.reviews(kinds)}]),
     }
     for kind in kinds:
-        name = f"{rights.resource(kind.api)}.yaml"
-        made[Path("crds") / name] = manifests.text([rights.definition(kind)])
+        name = f"{rbac.resource(kind.api)}.yaml"
+        made[Path("crds") / name] = manifests.text([rbac.definition(kind)])
     return made
 
 

@@ -4,11 +4,17 @@ To add a page, write one function that returns its text, under `@page(path, sour
 """
 
 import argparse
+import functools
 import json
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+import msgspec
+
+from fairlead import bootstrap
+from fairlead.areas.deployments.specs import application, environment, target
+from fairlead.cli import serve_web
 from fairlead.web import app
 from tools import reference, requirements
 
@@ -34,11 +40,32 @@ def requirements_page() -> str:
 
 
 def openapi() -> str:
-    return json.dumps(app.described().openapi(), indent=2, ensure_ascii=False) + "\n"
+    return (
+        json.dumps(
+            app.described(serve_web.mounted(bootstrap.installation())).openapi(),
+            indent=2,
+            ensure_ascii=False,
+        )
+        + "\n"
+    )
 
 
 # No first line that says who made it: JSON has no comments.
 PAGES["docs/reference/openapi.json"] = openapi
+
+
+def schema(of: type) -> str:
+    """What editors check a file against, and complete it from."""
+    return json.dumps(msgspec.json.schema(of), indent=2, ensure_ascii=False) + "\n"
+
+
+for _name, _of in (
+    ("application", application.Application),
+    ("environment", environment.Environment),
+    ("cluster", environment.Cluster),
+    ("push-target", target.PushTarget),
+):
+    PAGES[f"docs/reference/{_name}.schema.json"] = functools.partial(schema, _of)
 
 
 @page("docs/reference/settings.md", "src/fairlead/settings.py")

@@ -1,13 +1,15 @@
 """The reference pages that are read off the program itself: settings, commands, errors."""
 
 import inspect
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import click
 
-from fairlead import errors, settings
+from fairlead import bootstrap, catalog, errors, settings
+from fairlead.area import Area
 from fairlead.cli import app, judge
-from fairlead.cli.demo import untold
+from fairlead.cli.demo import errors as errors_
+from fairlead.console import waiting
 
 _AS_IT_STANDS = "\b\n"
 SETTINGS_INTRO = """\
@@ -20,9 +22,9 @@ message shows it."""
 COMMANDS_INTRO = """\
 # Commands
 
-Data goes to standard output, talk to standard error. Reading commands take `-o json`: one
-document, or one line per event where they go on (`watch`, `events --follow`). A failure ends
-in `error:` and `hint:` and one of the exit codes below."""
+Data goes to standard output, talk to standard error. Reading commands take `-o json` and `-o yaml`:
+one document, or where they go on (`watch`, `events --follow`) one line or one document per event. A
+failure ends in `error:` and `hint:` and one of the exit codes below."""
 
 ERRORS_INTRO = """\
 # Errors
@@ -32,17 +34,17 @@ status and `{"error": {"message", "hint", "code"}}`. Every error carries a hint:
 to try. More exit codes stand under [commands](commands.md#exit-codes)."""
 
 
-def settings_page() -> str:
-    groups: dict[str, list[settings.Described]] = {}
-    for each in settings.described():
+def settings_page(areas: Sequence[Area] = catalog.AREAS) -> str:
+    groups: dict[type, list[settings.Described]] = {}
+    for each in settings.described(bootstrap.settings_groups(areas)):
         groups.setdefault(each.group, []).append(each)
     return "\n\n".join((SETTINGS_INTRO, *(_settings_table(*each) for each in groups.items())))
 
 
-def commands_page() -> str:
+def commands_page(areas: Sequence[Area] = catalog.AREAS) -> str:
     context = click.Context(app.root, info_name="fairlead", **app.root.context_settings)
     parts = [COMMANDS_INTRO, _exit_codes(), _command("fairlead", app.root, context)]
-    for name, entry in app.COMMANDS.items():
+    for name, entry in app.commands(areas).items():
         try:
             parts += _tree(f"fairlead {name}", app.load(name, entry), context)
         except errors.NotFound:
@@ -72,16 +74,16 @@ def exit_codes() -> Mapping[int, str]:
         # Where a narrower kind shares its code, the wider one says what it means.
         ours.setdefault(each.exit_code, f"{inspect.getdoc(each)}")
     # The root of all errors is never raised itself; 1 belongs to what nobody foresaw.
-    demo = {untold.Untold.exit_code: f"{inspect.getdoc(untold.Untold)}"}
+    others = (errors_.StoryFailed, *waiting.ENDINGS)
+    further = {each.exit_code: f"{inspect.getdoc(each)}" for each in others}
     verdicts = {
         code: f"`fairlead judge` came to the verdict {verdict.value}."
         for verdict, code in judge.EXIT_CODES.items()
     }
-    return dict(sorted({**ours, **demo, **verdicts, **app.EXIT_CODES}.items()))
+    return dict(sorted({**ours, **further, **verdicts, **app.EXIT_CODES}.items()))
 
 
-def _settings_table(group: str, members: list[settings.Described]) -> str:
-    kind = type(getattr(settings.Settings(), group))
+def _settings_table(kind: type, members: list[settings.Described]) -> str:
     rows = [
         f"| `{each.variable}` | {_default(each)} | {each.doc}{' Secret.' if each.secret else ''} |"
         for each in members

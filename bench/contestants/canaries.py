@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, Protocol
 
-from fairlead.adapters.kubernetes.objects import Key, Object, Resource
+from fairlead.kubernetes.objects import Key, Object, Resource
 from tools.cluster.control_plane import NODE
 
 NAMESPACE = "bench"

@@ -3,9 +3,9 @@
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from bench import shipyard
+from bench import peers_build
 from bench.contestants import canaries
-from fairlead.adapters.kubernetes.objects import Key, Object, Resource
+from fairlead.kubernetes.objects import Key, Object, Resource
 from tools.cluster import process
 
 ROLLOUTS = Resource("argoproj.io", "v1alpha1", "rollouts", "Rollout")
@@ -20,7 +20,7 @@ class ArgoRollouts:
     shows = ROLLOUTS
     parts: tuple[Resource, ...] = (ROLLOUTS, canaries.REPLICA_SETS)
 
-    def __init__(self, built: shipyard.ArgoRollouts) -> None:
+    def __init__(self, built: peers_build.ArgoRollouts) -> None:
         self._built = built
 
     def definitions(self) -> Iterable[bytes]:

@@ -9,10 +9,10 @@ import msgspec
 
 from bench.contestants import canaries
 from fairlead import bootstrap
-from fairlead.adapters.canaries import reading
-from fairlead.adapters.kubernetes import rights
-from fairlead.adapters.kubernetes.objects import Key, Object, Resource
-from fairlead.intents.kubernetes import Around
+from fairlead.areas.rollouts.kubernetes import parsing
+from fairlead.bootstrap import operator as wiring
+from fairlead.kubernetes import kinds, rbac
+from fairlead.kubernetes.objects import Key, Object, Resource
 from tools.cluster import parts, process
 
 CANARIES = Resource("fairlead.dev", "v1alpha1", "canarydeployments", "CanaryDeployment")
@@ -20,7 +20,10 @@ _ISTIO = "\nkind: CustomResourceDefinition\n"
 
 
 def is_shipped() -> bool:
-    return any(kind.api.plural == CANARIES.plural for kind in bootstrap.cast().kinds)
+    return any(
+        kind.api.plural == CANARIES.plural
+        for kind in wiring.with_kinds(bootstrap.installation()).kinds
+    )
 
 
 class Operator:
@@ -39,8 +42,8 @@ class Operator:
         self._provider = provider
 
     def definitions(self) -> Iterable[bytes]:
-        for kind in bootstrap.cast().kinds:
-            yield msgspec.json.encode(rights.definition(kind))
+        for kind in wiring.with_kinds(bootstrap.installation()).kinds:
+            yield msgspec.json.encode(rbac.definition(kind))
         if self._provider == "istio":
             yield from _of_istio()
 
@@ -76,7 +79,7 @@ class Operator:
         return canaries.Write(CANARIES, Key(canaries.NAMESPACE, name), change)
 
     def spellings(self, name: str) -> Sequence[str]:
-        version = reading.version(canaries.template(name), cast("Around", None))
+        version = parsing.version(canaries.template(name), cast("kinds.Snapshot", None))
         return version.template, version.revision, name
 
     def is_idle(self, shown: Object) -> bool:

@@ -8,7 +8,7 @@ from dbos import DBOS
 from bench.contestants import job as jobs
 
 
-def run(job: jobs.Job) -> jobs.Figures:
+def run(job: jobs.Job) -> jobs.Measurements:
     url = job.url if job.on_postgres else f"sqlite:///{job.url}"
     DBOS(
         config={

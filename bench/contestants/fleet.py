@@ -1,7 +1,7 @@
-"""The work of benchmark `kubernetes`: every flotilla gets three config maps and a status.
+"""The work of benchmark `kubernetes`: every bundle gets three config maps and a status.
 
 A contestant is told where the API server is, says when it has loaded its code, waits for a
-line, and then does all flotillas of one namespace. Imports little: memory is one of the figures.
+line, and then does all bundles of one namespace. Imports little: memory is one of the figures.
 """
 
 import asyncio
@@ -17,10 +17,10 @@ import msgspec
 import structlog
 
 API = "tests.fairlead.dev/v1"
-PLURAL = "flotillas"
+PLURAL = "bundles"
 READY = "Ready"
 
-Figures = dict[str, float]
+Measurements = dict[str, float]
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -47,7 +47,7 @@ class Watch:
     def __init__(self) -> None:
         self._wall, self._cpu = time.perf_counter(), time.process_time()
 
-    def figures(self, objects: int) -> Figures:
+    def measurements(self, objects: int) -> Measurements:
         seconds = time.perf_counter() - self._wall
         return {
             "seconds": seconds,
@@ -79,7 +79,7 @@ def memory(line: str) -> float:
     raise LookupError(line)
 
 
-def serve(run: Callable[[Task], Awaitable[Figures]]) -> None:
+def serve(run: Callable[[Task], Awaitable[Measurements]]) -> None:
     """Do the task named on the command line; only figures go to standard output."""
     structlog.configure(
         wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR),
@@ -90,7 +90,7 @@ def serve(run: Callable[[Task], Awaitable[Figures]]) -> None:
     print("ready", flush=True)
     sys.stdin.readline()
 
-    async def awaited() -> Figures:
+    async def awaited() -> Measurements:
         return await run(task)
 
     print(json.dumps(asyncio.run(awaited())), flush=True)

@@ -13,7 +13,7 @@ _JSON = {"Content-Type": "application/json"}
 _MERGE = {"Content-Type": "application/merge-patch+json"}
 
 
-async def run(task: fleet.Task) -> fleet.Figures:
+async def run(task: fleet.Task) -> fleet.Measurements:
     watch = fleet.Watch()
     trust = ssl.create_default_context(cafile=task.authority)
     async with aiohttp.ClientSession(
@@ -30,7 +30,7 @@ async def run(task: fleet.Task) -> fleet.Figures:
         async with asyncio.TaskGroup() as group:
             for _ in range(task.workers):
                 group.create_task(_work(session, task, waiting))
-        return watch.figures(len(found))
+        return watch.measurements(len(found))
 
 
 async def _work(session: aiohttp.ClientSession, task: fleet.Task, waiting: Any) -> None:
@@ -52,7 +52,7 @@ def _owned(child: dict[str, Any], owner: dict[str, Any]) -> dict[str, Any]:
     meta = owner["metadata"]
     reference = {
         "apiVersion": fleet.API,
-        "kind": "Flotilla",
+        "kind": "Bundle",
         "name": meta["name"],
         "uid": meta["uid"],
     }

@@ -15,7 +15,7 @@ from bench.contestants import fleet
 _JSON = {"Content-Type": "application/json"}
 
 
-async def run(task: fleet.Task) -> fleet.Figures:
+async def run(task: fleet.Task) -> fleet.Measurements:
     logging.disable(logging.CRITICAL)
     watch = fleet.Watch()
     registry = kopf.OperatorRegistry()
@@ -39,7 +39,7 @@ async def run(task: fleet.Task) -> fleet.Figures:
         )
         ended = asyncio.create_task(done.wait())
         await asyncio.wait((operator, ended), return_when=asyncio.FIRST_COMPLETED)
-        figures = watch.figures(task.objects)
+        measurements = watch.measurements(task.objects)
         if not done.is_set():
             await operator
             raise RuntimeError("kopf ended before its work did")
@@ -47,7 +47,7 @@ async def run(task: fleet.Task) -> fleet.Figures:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(10):
                 await operator
-    return figures
+    return measurements
 
 
 def _settings() -> kopf.OperatorSettings:

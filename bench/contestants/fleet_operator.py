@@ -1,4 +1,4 @@
-"""The whole operator: door, engine on SQLite (fsync on), effects. This is what a user runs.
+"""The whole operator: reconcilers, engine on SQLite (fsync on), effects. This is what a user runs.
 
 Every object is a machine: two commands, two events, four effects, all of it kept on disk.
 With `seconds` it stays after the work and tells what it asked of the API server meanwhile.
@@ -14,11 +14,12 @@ from pathlib import Path
 from bench.contestants import fleet, fleet_runtime
 from fairlead import bootstrap
 from fairlead import settings as settings_
-from fairlead.adapters.kubernetes.cache import Cache
-from fairlead.adapters.kubernetes.objects import Key
-from fairlead.adapters.kubernetes.operator import Operator, Orders
-from fairlead.adapters.kubernetes.transport import Answered, Tempo
-from tests.operator.flotilla import KIND
+from fairlead.bootstrap import operator as wiring
+from fairlead.kubernetes.cache.store import Cache
+from fairlead.kubernetes.client.transport import Answered, ClientOptions
+from fairlead.kubernetes.objects import Key
+from fairlead.kubernetes.operator.operator import Operator, OperatorOptions
+from tests.operator.sample_kind import KIND
 
 _SETTLE_SECONDS = 0.1
 
@@ -48,12 +49,12 @@ async def working(
     def count(answered: Answered) -> None:
         requests[answered.verb] += 1
 
-    tempo = Tempo(fleet_runtime.UNBRAKED, count=count)
-    orders = Orders([KIND], task.namespace, tempo=tempo)
+    options = ClientOptions(fleet_runtime.UNBRAKED, count=count)
+    orders = OperatorOptions([KIND], task.namespace, options=options)
     chosen = settings_.Settings(store=settings_.StoreSettings(state_dir=folder))
-    engines = bootstrap.engines(chosen, bootstrap.Cast(kinds=[KIND]))
+    engines = wiring.engines(chosen, bootstrap.Installation(kinds=[KIND]))
     operator = Operator(fleet_runtime.connection(task), orders, engines)
-    ready = Ready(operator.stations[0].held.objects, task.objects)
+    ready = Ready(operator.controllers[0].held.objects, task.objects)
     operating = asyncio.create_task(operator.run())
     try:
         yield operator, ready
@@ -62,24 +63,24 @@ async def working(
         await asyncio.gather(operating, return_exceptions=True)
 
 
-async def run(task: fleet.Task) -> fleet.Figures:
+async def run(task: fleet.Task) -> fleet.Measurements:
     requests: collections.Counter[str] = collections.Counter()
-    bootstrap.collect_rarely()
+    wiring.collect_rarely()
     with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as folder:
         watch = fleet.Watch()
         async with working(task, requests, Path(folder)) as (operator, ready):
             await ready.done.wait()
-            figures = watch.figures(task.objects)
+            measurements = watch.measurements(task.objects)
             if task.seconds:
                 await _settled(operator)
-                figures |= await _stay(task, operator, requests)
-    return figures
+                measurements |= await _stay(task, operator, requests)
+    return measurements
 
 
 async def _settled(operator: Operator) -> None:
     # Where everything was done before, the caches know it before we lead.
     await operator.leading.wait()
-    queue, engine = operator.stations[0].queue, operator.engine
+    queue, engine = operator.controllers[0].queue, operator.engine
     assert queue is not None
     assert engine is not None
     await queue.idle()
@@ -90,12 +91,12 @@ async def _settled(operator: Operator) -> None:
 
 async def _stay(
     task: fleet.Task, operator: Operator, requests: "collections.Counter[str]"
-) -> fleet.Figures:
+) -> fleet.Measurements:
     """What an operator costs that has nothing to do."""
     writes = sum(requests.values()) - requests["list"] - requests["watch"]
     before = sum(requests.values()) - requests["watch"]
     await asyncio.sleep(task.seconds)
-    held = operator.stations[0].held
+    held = operator.controllers[0].held
     return {
         "cached": float(len(held.objects) + sum(map(len, held.children.values()))),
         "writes": float(writes),

@@ -10,18 +10,20 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 from bench.contestants import fleet
-from fairlead.adapters.kubernetes import objects, runtime, status
-from fairlead.adapters.kubernetes.apply import Applier
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.credentials import Fixed, Identity
-from fairlead.adapters.kubernetes.limits import Limits
-from fairlead.adapters.kubernetes.objects import Key, Resource, Selection
-from fairlead.adapters.kubernetes.queue import Pace, Queue
-from fairlead.adapters.kubernetes.transport import Answered, Tempo
-from fairlead.adapters.kubernetes.watch import Watches
+from fairlead.kubernetes import objects
+from fairlead.kubernetes.cache.watch import Watches
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.client.credentials import Fixed, Identity
+from fairlead.kubernetes.client.limits import Limits
+from fairlead.kubernetes.client.transport import Answered, ClientOptions
+from fairlead.kubernetes.controller import runtime
+from fairlead.kubernetes.controller.queue import Queue, QueueOptions
+from fairlead.kubernetes.objects import Key, Resource, Selection
+from fairlead.kubernetes.writes import status
+from fairlead.kubernetes.writes.apply import Applier
 
-FLOTILLAS = Resource("tests.fairlead.dev", "v1", "flotillas", "Flotilla")
+BUNDLES = Resource("tests.fairlead.dev", "v1", "bundles", "Bundle")
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 # All fields: the kind's schema has defaults, and what we leave out the API server puts in again.
 _STATUS = {"phase": fleet.READY, "round": 0, "voyages": 0, "generation": 0, "conditions": []}
@@ -29,22 +31,22 @@ _STATUS = {"phase": fleet.READY, "round": 0, "voyages": 0, "generation": 0, "con
 UNBRAKED = Limits(rate=1e6, burst=1_000_000)
 
 
-class Yard:
+class NamespaceController:
     """One controller over one namespace."""
 
-    def __init__(self, task: fleet.Task, client: Client, tempo: Tempo) -> None:
+    def __init__(self, task: fleet.Task, client: Client, options: ClientOptions) -> None:
         self._task = task
         self._client = client
-        self.watches = Watches(client, tempo)
+        self.watches = Watches(client, options)
         chosen = Selection(task.namespace)
-        self.objects = self.watches.of(FLOTILLAS, chosen)
+        self.objects = self.watches.of(BUNDLES, chosen)
         self.children = self.watches.of(CONFIG_MAPS, chosen)
-        self.queue = Queue(Pace(workers=task.workers))
+        self.queue = Queue(QueueOptions(workers=task.workers))
         self.done = asyncio.Event()
         self._applier = Applier(client, self.objects)
         self._ready: set[Key] = set()
         self.objects.on_change(self.queue.add)
-        self.children.on_child_change("Flotilla", self.queue.add)
+        self.children.on_child_change("Bundle", self.queue.add)
 
     async def look(self, key: Key) -> float | None:
         found = self.objects.get(key)
@@ -68,42 +70,46 @@ def connection(task: fleet.Task) -> Connection:
 
 
 @contextlib.asynccontextmanager
-async def working(task: fleet.Task, requests: "collections.Counter[str]") -> AsyncIterator[Yard]:
+async def working(
+    task: fleet.Task, requests: "collections.Counter[str]"
+) -> AsyncIterator[NamespaceController]:
     def count(answered: Answered) -> None:
         requests[answered.verb] += 1
 
-    tempo = Tempo(UNBRAKED, count=count)
-    async with Client(connection(task), manager="bench", tempo=tempo) as client:
-        yard = Yard(task, client, tempo)
-        operating = asyncio.create_task(runtime.operate(yard.watches, yard.queue, yard.look))
+    options = ClientOptions(UNBRAKED, count=count)
+    async with Client(connection(task), manager="bench", options=options) as client:
+        running = NamespaceController(task, client, options)
+        operating = asyncio.create_task(
+            runtime.operate(running.watches, running.queue, running.look)
+        )
         try:
-            yield yard
+            yield running
         finally:
             operating.cancel()
             await asyncio.gather(operating, return_exceptions=True)
 
 
-async def run(task: fleet.Task) -> fleet.Figures:
+async def run(task: fleet.Task) -> fleet.Measurements:
     watch = fleet.Watch()
     requests: collections.Counter[str] = collections.Counter()
-    async with working(task, requests) as yard:
-        await yard.done.wait()
-        figures = watch.figures(task.objects)
+    async with working(task, requests) as running:
+        await running.done.wait()
+        measurements = watch.measurements(task.objects)
         if task.seconds:
-            await yard.queue.idle()
-            figures |= await _stay(task, yard, requests)
-    return figures
+            await running.queue.idle()
+            measurements |= await _stay(task, running, requests)
+    return measurements
 
 
 async def _stay(
-    task: fleet.Task, yard: Yard, requests: "collections.Counter[str]"
-) -> fleet.Figures:
+    task: fleet.Task, running: NamespaceController, requests: "collections.Counter[str]"
+) -> fleet.Measurements:
     """What a controller costs that has nothing to do."""
     writes = sum(requests.values()) - requests["list"] - requests["watch"]
     before = sum(requests.values()) - requests["watch"]
     await asyncio.sleep(task.seconds)
     return {
-        "cached": float(len(yard.objects) + len(yard.children)),
+        "cached": float(len(running.objects) + len(running.children)),
         "writes": float(writes),
         "idle_requests": float(sum(requests.values()) - requests["watch"] - before),
         "idle_memory_mb": fleet.memory("VmRSS"),

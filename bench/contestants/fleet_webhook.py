@@ -1,4 +1,4 @@
-"""Our admission webhook alone: serves reviews of flotillas over TLS until a line comes in."""
+"""Our admission webhook alone: serves reviews of bundles over TLS until a line comes in."""
 
 import asyncio
 import ssl
@@ -6,19 +6,20 @@ import sys
 from datetime import UTC, datetime
 
 from bench.contestants import fleet
-from fairlead.adapters.kubernetes import certificates, config, reviewing
-from fairlead.adapters.kubernetes.admission import Webhooks
-from tests.operator import flotilla
+from fairlead.kubernetes.client import config
+from fairlead.kubernetes.webhook import certificates, webhook
+from fairlead.kubernetes.webhook.admission import Webhooks
+from tests.operator import sample_kind
 
-PATH = reviewing.path_of(flotilla.KIND)
+PATH = webhook.path_of(sample_kind.KIND)
 
 
-async def run(task: fleet.Task) -> fleet.Figures:
+async def run(task: fleet.Task) -> fleet.Measurements:
     del task
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     pair = certificates.make(("127.0.0.1",), datetime.now(UTC))
     config.load_certificate(context, pair.certificate)
-    async with Webhooks({PATH: reviewing.reviewer(flotilla.KIND)}).serving(
+    async with Webhooks({PATH: webhook.reviewer(sample_kind.KIND)}).serving(
         "127.0.0.1", 0, context
     ) as port:
         print(port, flush=True)

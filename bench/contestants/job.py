@@ -44,7 +44,7 @@ class Job(msgspec.Struct, frozen=True):
         return self.url.startswith("postgresql://")
 
 
-Figures = dict[str, float]
+Measurements = dict[str, float]
 
 
 def store(job: Job) -> protocol.Store:
@@ -56,15 +56,15 @@ def store(job: Job) -> protocol.Store:
     return kept
 
 
-def serve(run: Callable[[Job], Figures]) -> None:
+def serve(run: Callable[[Job], Measurements]) -> None:
     """Do the job named on the command line; only figures go to standard output."""
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
     job = msgspec.json.decode(sys.argv[1], type=Job)
     print(json.dumps(run(job)), flush=True)
 
 
-def serve_async(run: Callable[[Job], Awaitable[Figures]]) -> None:
-    async def awaited(job: Job) -> Figures:
+def serve_async(run: Callable[[Job], Awaitable[Measurements]]) -> None:
+    async def awaited(job: Job) -> Measurements:
         return await run(job)
 
     serve(lambda job: asyncio.run(awaited(job)))

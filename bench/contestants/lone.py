@@ -16,7 +16,7 @@ _WARM = 50
 _STREAM = messages.stream_name("walk", "lone")
 
 
-async def run(job: jobs.Job) -> jobs.Figures:
+async def run(job: jobs.Job) -> jobs.Measurements:
     took = await (_turns(job) if job.shape == "turn" else _submits(job))
     took = took[_WARM:]
     return {
@@ -45,7 +45,7 @@ async def _turns(job: jobs.Job) -> list[float]:
     moments: list[float] = []
     over = asyncio.Event()
 
-    async def step(effect: walk.Step, _: outbox.Context) -> walk.Arrive:
+    async def step(effect: walk.Step, _: outbox.EffectContext) -> walk.Arrive:
         moments.append(time.perf_counter())
         if effect.step == count:
             over.set()

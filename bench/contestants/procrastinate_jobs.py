@@ -8,7 +8,7 @@ import procrastinate
 from bench.contestants import job as jobs
 
 
-async def run(job: jobs.Job) -> jobs.Figures:
+async def run(job: jobs.Job) -> jobs.Measurements:
     connector = procrastinate.PsycopgConnector(conninfo=job.url, min_size=4, max_size=20)
     app = procrastinate.App(connector=connector)
     # Called, not written as a decorator: the type checker may not have procrastinate at hand.

@@ -28,7 +28,9 @@ def state(step: int) -> str:
 
 
 def first_rows(kept: list[Stream]) -> list[tuple[object, ...]]:
-    return [(each.id, each.name, "walk", 0, "Afoot", 1, state(0), None, NOW, NOW) for each in kept]
+    return [
+        (each.id, each.name, "walk", 0, "Afoot", 1, state(0), None, "", NOW, NOW) for each in kept
+    ]
 
 
 def state_row(stream: Stream, seq: int) -> tuple[object, ...]:
@@ -45,4 +47,4 @@ def command_row(stream: Stream, seq: int) -> tuple[object, ...]:
 
 
 def effect_row(stream: Stream, seq: int) -> tuple[object, ...]:
-    return (stream.id, seq, 0, "Step", 1, f'{{"step":{seq}}}', False, FENCE, NOW)
+    return (stream.id, seq, 0, "Step", 1, f'{{"step":{seq}}}', False, FENCE, NOW, "", "", "walk")

@@ -10,15 +10,16 @@ from fairlead.engine.store import queries
 
 _QUERIES = queries.load("postgres")
 _STREAM = """INSERT INTO streams (id, name, machine, version, state_type, state_version, state,
-    ended_at, created_at, updated_at) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"""
+    ended_at, queue, created_at, updated_at)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"""
 _STATE = """UPDATE streams SET version = %s, state_type = %s, state_version = %s, state = %s,
     ended_at = %s, updated_at = %s WHERE id = %s AND version = %s"""
 _EVENT = """INSERT INTO events (stream, seq, type, version, data, cause, at)
     VALUES (%s, %s, %s, %s, %s, %s, %s)"""
 _COMMAND = """INSERT INTO commands (id, stream, digest, first, last, at)
     VALUES (%s, %s, %s, %s, %s, %s)"""
-_EFFECT = """INSERT INTO outbox (stream, seq, n, type, version, data, in_order, owner, due_at)
-    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)"""
+_EFFECT = """INSERT INTO outbox (stream, seq, n, type, version, data, in_order, owner, due_at,
+    epoch, queue, machine) VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s, %s)"""
 
 
 def fill(job: jobs.Job) -> list[raw.Stream]:
@@ -30,7 +31,7 @@ def fill(job: jobs.Job) -> list[raw.Stream]:
     return kept
 
 
-def run(job: jobs.Job) -> jobs.Figures:
+def run(job: jobs.Job) -> jobs.Measurements:
     kept = fill(job)
     with psycopg.connect(job.url, autocommit=True) as connection:
         connection.prepare_threshold = 2
@@ -52,7 +53,9 @@ def _batch(connection: psycopg.Connection, kept: list[raw.Stream], seq: int) -> 
     names = [each.name for each in kept]
     with connection.pipeline():
         connection.execute("BEGIN")
-        loaded = connection.execute(_QUERIES["load_streams"], {"names": names, "ordered": []})
+        loaded = connection.execute(
+            _QUERIES["load_streams"], {"names": names, "ordered": [], "bytes": 2**62}
+        )
         ids = [f"{each.name} {seq}" for each in kept]
         known = connection.execute(_QUERIES["load_commands"], {"ids": ids})
     loaded.fetchall()

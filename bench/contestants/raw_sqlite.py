@@ -7,20 +7,20 @@ import time
 
 from bench.contestants import job as jobs
 from bench.contestants import raw
-from fairlead.engine.store import queries, sqlite
+from fairlead.engine.store import queries, sqlite_connection
 
 _QUERIES = queries.load("sqlite")
 
 
-def run(job: jobs.Job) -> jobs.Figures:
+def run(job: jobs.Job) -> jobs.Measurements:
     jobs.store(job)
     with contextlib.closing(sqlite3.connect(job.url, isolation_level=None)) as connection:
-        for pragma in sqlite.PRAGMAS:
+        for pragma in sqlite_connection.PRAGMAS:
             connection.execute(pragma)
         return _loop(connection, job)
 
 
-def _loop(connection: sqlite3.Connection, job: jobs.Job) -> jobs.Figures:
+def _loop(connection: sqlite3.Connection, job: jobs.Job) -> jobs.Measurements:
     kept = raw.streams(job.active)
     connection.executemany(_QUERIES["insert_streams"], raw.first_rows(kept))
     rounds = max(1, job.workflows // job.active)

@@ -16,7 +16,7 @@ _STEPS = 2
 _AT_ONCE = 256
 
 
-async def run(job: jobs.Job) -> jobs.Figures:
+async def run(job: jobs.Job) -> jobs.Measurements:
     """Timers spread over `active` seconds."""
     load = _Waiting(job)
     handlers: outbox.Handlers = {walk.Step: outbox.Handler(load.wake)}
@@ -60,7 +60,7 @@ class _Waiting:
             start = walk.Start("bench", _STEPS, due)
             await engine.submit(stream, start, messages.command_id(f"start {number}"))
 
-    async def wake(self, effect: walk.Step, context: outbox.Context) -> walk.Arrive:
+    async def wake(self, effect: walk.Step, context: outbox.EffectContext) -> walk.Arrive:
         self.late.append(time.time() * 1000 - self._due[context.stream])
         if len(self.late) == self._job.workflows:
             self.all_awake.set()

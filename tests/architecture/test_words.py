@@ -85,12 +85,12 @@ def belittling_text(page: Path) -> Iterator[str]:
 
 def belittling_strings(files: Iterable[Source]) -> Iterator[str]:
     for file in files:
-        for text in spoken(file):
+        for text in registered(file):
             if word := BELITTLING.search(str(text.value)):
                 yield f"{file.place(text)}: {word[0]}"
 
 
-def spoken(file: Source) -> Iterator[ast.Constant]:
+def registered(file: Source) -> Iterator[ast.Constant]:
     """What a user gets to read: every string of a command, and every hint anywhere."""
     roots: Iterable[ast.AST] = [file.tree]
     if not file.path.startswith(TALKING):

@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
 from fairlead import errors
-from fairlead.domain.rollouts import detail
+from fairlead.areas.rollouts import detail
 from fairlead.web import server
 from tests.fakes import fleet
 from tests.unit.web import rig

@@ -6,8 +6,8 @@ import datetime as dt
 import pytest
 from playwright.async_api import Page, expect
 
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.intents import tokens
+from fairlead.access import tokens
+from fairlead.areas.rollouts.domain.slots import Slot
 from tests.browser.conftest import PATIENCE_MS, Plane, Window
 from tests.fakes import fleet
 
@@ -65,7 +65,7 @@ async def test_approve_moves_the_weights_before_your_eyes_in_every_tab(
     assert window.complaints == []
 
 
-async def test_abort_asks_first_and_then_sends_all_traffic_home(
+async def test_abort_asks_first_and_then_returns_all_traffic_to_stable(
     plane: Plane, window: Window
 ) -> None:
     await fleet.halfway(plane.site.engine, "shop")
@@ -74,15 +74,15 @@ async def test_abort_asks_first_and_then_sends_all_traffic_home(
         await mark(page)
 
         await page.get_by_role("button", name="Abort").click()
-        await page.get_by_role("button", name="Leave it").click()
+        await page.get_by_role("button", name="Cancel").click()
         left = plane.behind.share("shop")
         await page.get_by_role("button", name="Abort").click()
         await page.get_by_label("Why").fill("empty baskets")
         await page.get_by_role("dialog").get_by_role("button", name="Abort").click()
 
-        await expect(page.locator(".head")).to_contain_text("Taken back")
+        await expect(page.locator(".head")).to_contain_text("Rolled back")
         await expect(page.locator(".lead")).to_contain_text("empty baskets")
-        await expect(page.get_by_role("button", name="Try again")).to_be_visible()
+        await expect(page.get_by_role("button", name="Retry")).to_be_visible()
         await expect(page.get_by_role("button", name="Abort")).to_have_count(0)
         assert await untouched(page)
     assert left == 10
@@ -97,12 +97,12 @@ async def test_promote_and_roll_back_to_a_kept_version(plane: Plane, window: Win
 
         await page.get_by_role("button", name="Promote now").click()
         await page.get_by_role("dialog").get_by_role("button", name="Promote").click()
-        await expect(page.locator(".lead")).to_contain_text("v2 carries all traffic")
+        await expect(page.locator(".lead")).to_contain_text("v2 has had all traffic")
         await page.get_by_role("button", name="Roll back").click()
         await page.get_by_label("Version").select_option(label="v1")
         await page.get_by_role("dialog").get_by_role("button", name="Roll back").click()
 
-        await expect(page.locator(".lead")).to_contain_text("v1 carries all traffic")
+        await expect(page.locator(".lead")).to_contain_text("v1 has had all traffic")
     assert plane.behind.share("shop") == 0
 
 
@@ -126,7 +126,7 @@ async def test_the_keyboard_is_enough_and_keeps_its_place(plane: Plane, window: 
         await page.keyboard.type("by hand")
         await page.keyboard.press("Enter")
 
-        await expect(page.locator(".head")).to_contain_text("Taken back")
+        await expect(page.locator(".head")).to_contain_text("Rolled back")
     assert first == "Skip to the content"
     assert kept == after == "verb-abort"
     assert plane.behind.share("shop") == 0
@@ -138,46 +138,45 @@ async def test_a_refusal_is_told_with_its_hint(plane: Plane, window: Window) -> 
         # A page that does not hear what happens, as one on a bad line.
         await page.route("**/api/v1/feed/live*", lambda route: route.abort())
         await page.goto(f"{plane.url}/rollouts/shop")
-        await expect(page.locator("#live")).to_have_text("not connected, trying again")
+        await expect(page.locator("#live")).to_have_text("not connected, retrying")
         await plane.site.client.post("/api/v1/rollouts/shop/abort", json={})
-        await plane.shows("TakenBack")
+        await plane.shows("RolledBack")
 
         await page.evaluate("document.getElementById('verb-approve').click()")
 
         await expect(page.get_by_role("alert")).to_contain_text(
-            "Not done: nothing waits for approval"
+            "Not done: no step is waiting for approval"
         )
-        await expect(page.get_by_role("alert")).to_contain_text("Hint: see")
+        await expect(page.get_by_role("alert")).to_contain_text("Hint: `fairlead")
 
 
 async def test_numbers_are_drawn_and_followed(plane: Plane, window: Window) -> None:
     await fleet.halfway(plane.site.engine, "shop")
-    count(plane, failed=0, ago=(4, 3))
+    count(plane, failed=0)
     async with window.tab() as page:
         await page.goto(f"{plane.url}/rollouts/shop")
-        success = page.get_by_role("img", name="Success rate: v1 100 %, v2 100 %")
+        success = page.get_by_role("img", name="Success rate: v1 100 %, 0 of 200 failed, v2 100 %")
         await expect(success).to_be_visible()
-        await expect(page.get_by_role("img", name="Canary's share over time")).to_be_visible()
+        await expect(page.get_by_role("img", name="Canary weight: v2 10 %")).to_be_visible()
+        await mark(page)
 
-        # Later than all before, however quick the page was: it asks only for what is newer.
-        count(plane, failed=20, ago=(2, 1))
+        count(plane, failed=20)
 
-        worse = page.get_by_role("img", name="Success rate: v1 100 %, v2 90 %")
+        worse = page.get_by_role("img", name="v2 95 %, 20 of 400 failed")
         await expect(worse).to_be_visible()
-        await page.get_by_text("The latest numbers as a table").click()
-        await expect(page.locator("#chart table tr").nth(1)).to_contain_text("20")
+        await page.get_by_text("The numbers as a table").click()
+        await expect(page.locator("#chart .numbers")).to_contain_text("v2: 400 requests, 20 failed")
         await plane.site.client.post("/api/v1/rollouts/shop/abort", json={})
-        over = page.get_by_role("img", name="Success rate: v1 100 % in all, v2 95 % in all")
-        await expect(over).to_be_visible()
+        await expect(page.get_by_text("rolled back here")).to_be_visible()
+        await expect(worse).to_be_visible()
+        assert await untouched(page)
     assert window.complaints == []
 
 
-def count(plane: Plane, failed: int, ago: tuple[int, int]) -> None:
+def count(plane: Plane, failed: int) -> None:
     now = dt.datetime.now(dt.UTC)
-    for seconds in ago:
-        at = now - dt.timedelta(seconds=seconds)
-        plane.counted.add("shop", fleet.point(at, Slot.PRIMARY, 90))
-        plane.counted.add("shop", fleet.point(at, Slot.CANARY, 10, failed))
+    plane.counted.add("shop", fleet.point(now, Slot.PRIMARY, 90))
+    plane.counted.add("shop", fleet.point(now, Slot.CANARY, 10, failed))
 
 
 async def test_without_numbers_the_page_says_so(plane: Plane, window: Window) -> None:
@@ -185,7 +184,7 @@ async def test_without_numbers_the_page_says_so(plane: Plane, window: Window) ->
     async with window.tab() as page:
         await page.goto(f"{plane.url}/rollouts/shop")
 
-        await expect(page.get_by_text("No request was seen in this time.")).to_be_visible()
+        await expect(page.get_by_text("No requests in this time.")).to_be_visible()
 
 
 @pytest.mark.parametrize("path", ["/", "/rollouts/shop", "/streams"])
@@ -210,7 +209,7 @@ async def test_a_session_is_needed_and_only_our_page_may_use_it(
         nobody = await page.context.request.post(pause, data={})
         await page.goto(f"{plane.url}/rollouts/shop")
         await page.get_by_label("Token").fill(token.text)
-        await page.get_by_role("button", name="Enter").click()
+        await page.get_by_role("button", name="Sign in").click()
         await expect(page.get_by_role("heading", name="Rollouts")).to_be_visible()
         # With the cookie, but from no page of ours.
         stray = await page.context.request.post(pause, data={})

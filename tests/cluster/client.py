@@ -1,6 +1,6 @@
 """A few typed calls to a Kubernetes API server, for the tests' own hands.
 
-Not the client that Fairlead ships: what tests look with must not be what they look at.
+Not the client that Fairlead gadgets: what tests look with must not be what they look at.
 """
 
 import asyncio

@@ -7,8 +7,8 @@ connect        more clients: for an account's token, or through a proxy
 nodes          scheduler and a fake node, on which pods become ready
 install_crds   kinds of Istio, Gateway API, Argo CD
 proxy          a place between client and API server where faults are injected
-flotillas      the sample kind of tests/operator, installed
-operator       a connection with the rights that its operator ships with
+bundles      the sample kind of tests/operator, installed
+operator       a connection with the rights that its operator gadgets with
 """
 
 import asyncio
@@ -18,13 +18,14 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 
 import pytest
 
-from fairlead.adapters.kubernetes import credentials, rights
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.objects import Object
+from fairlead.kubernetes import rbac
+from fairlead.kubernetes.client import credentials
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.objects import Object
 from tests.cluster import client, crds, plugin
 from tests.cluster import space as spaces
 from tests.cluster.proxy import Proxy
-from tests.operator.flotilla import KIND
+from tests.operator.sample_kind import KIND
 from tools.cluster import control_plane
 
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
@@ -112,23 +113,23 @@ async def proxy(cluster: control_plane.ControlPlane, trust: ssl.SSLContext) -> A
 
 
 @pytest.fixture
-async def flotillas(admin: client.Client, space: spaces.Space) -> str:
-    """The path of this test's flotillas; the kind is installed as it is generated."""
-    name = "flotillas.tests.fairlead.dev"
-    await admin.apply(f"{CRD}/{name}", rights.definition(KIND))
-    await admin.wait_for(f"{CRD}/{name}", _is_established)
-    return space.path("flotillas", api="tests.fairlead.dev/v1")
+async def bundles(admin: client.Client, space: spaces.Space) -> str:
+    """The path of this test's bundles; the kind is installed as it is generated."""
+    name = "bundles.tests.fairlead.dev"
+    await admin.apply(f"{CRD}/{name}", rbac.definition(KIND))
+    await admin.wait_for(f"{CRD}/{name}", is_established)
+    return space.path("bundles", api="tests.fairlead.dev/v1")
 
 
 @pytest.fixture
 async def operator(cluster: control_plane.ControlPlane, space: spaces.Space) -> Connection:
-    account = await space.account("operator", [*rights.rules([KIND]), *rights.lease_rules()])
+    account = await space.account("operator", [*rbac.rules([KIND]), *rbac.lease_rules()])
     identity = credentials.Identity(token=account.token)
     ca = cluster.certificate_authority.read_bytes()
     return Connection(cluster.url, credentials.Fixed(identity), ca=ca)
 
 
-def _is_established(definition: Object) -> bool:
+def is_established(definition: Object) -> bool:
     return any(
         one["type"] == "Established" and one["status"] == "True"
         for one in (definition.get("status") or {}).get("conditions") or ()

@@ -64,7 +64,7 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
+class SeenRequest:
     """A request and what became of it; status 0 says that the client got no answer."""
 
     verb: str
@@ -98,7 +98,7 @@ class Proxy:
         self._watches: set[_Watch] = set()
         self._changed = asyncio.Condition()
         self.url = ""
-        self.seen: list[Seen] = []
+        self.seen: list[SeenRequest] = []
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator["Proxy"]:
@@ -227,7 +227,7 @@ class Proxy:
         return response
 
     async def _note(self, verb: str, path: str, status: int) -> None:
-        self.seen.append(Seen(verb, path, status))
+        self.seen.append(SeenRequest(verb, path, status))
         await self._tell()
 
     async def _tell(self) -> None:

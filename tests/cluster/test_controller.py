@@ -4,49 +4,49 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.adapters.kubernetes import config, credentials
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.clock import Clock
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.objects import Resource
 from fairlead.errors import Unauthorised
+from fairlead.kubernetes.client import config, credentials
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.clock import Clock
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.objects import Resource
 from tests.cluster import client
 from tests.cluster.conftest import Outage
 from tests.cluster.proxy import Fault, Lost, Proxy
 from tests.cluster.space import Space
-from tests.contract.kubernetes_samples import BOATS, CONFIG_MAPS, boat, boat_definition
-from tests.contract.shipyard import PARTS, Shipyard, working
+from tests.contract.kubernetes_samples import CONFIG_MAPS, WIDGETS, widget, widget_definition
+from tests.contract.sample_controller import PARTS, RunningController, working
 from tools.cluster import control_plane
 
 pytestmark = pytest.mark.cluster
 
-NAMES = [f"boat-{number}" for number in range(6)]
+NAMES = [f"widget-{number}" for number in range(6)]
 # What the controller does, and nothing more.
 RIGHTS = [
     {
         "apiGroups": ["tests.fairlead.dev"],
-        "resources": ["boats"],
+        "resources": ["widgets"],
         "verbs": ["get", "list", "watch"],
     },
-    {"apiGroups": ["tests.fairlead.dev"], "resources": ["boats/status"], "verbs": ["patch"]},
+    {"apiGroups": ["tests.fairlead.dev"], "resources": ["widgets/status"], "verbs": ["patch"]},
     {
         "apiGroups": [""],
         "resources": ["configmaps"],
         "verbs": ["list", "watch", "create", "patch", "delete"],
     },
     # The API server asks for this where a child carries blockOwnerDeletion.
-    {"apiGroups": ["tests.fairlead.dev"], "resources": ["boats/finalizers"], "verbs": ["update"]},
+    {"apiGroups": ["tests.fairlead.dev"], "resources": ["widgets/finalizers"], "verbs": ["update"]},
 ]
 CRD = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
 
 @pytest.fixture
-async def boats(admin: client.Client, space: Space) -> str:
-    """The path of this test's boats; the kind is installed."""
-    name = "boats.tests.fairlead.dev"
-    await admin.apply(f"{CRD}/{name}", boat_definition())
+async def widgets(admin: client.Client, space: Space) -> str:
+    """The path of this test's widgets; the kind is installed."""
+    name = "widgets.tests.fairlead.dev"
+    await admin.apply(f"{CRD}/{name}", widget_definition())
     await admin.wait_for(f"{CRD}/{name}", _is_established)
-    return space.path("boats", api="tests.fairlead.dev/v1")
+    return space.path("widgets", api="tests.fairlead.dev/v1")
 
 
 @pytest.fixture
@@ -68,14 +68,14 @@ async def connection(
     return Connection(cluster.url, credentials.Fixed(identity), ca=ca)
 
 
-async def launch(admin: client.Client, boats: str, space: Space) -> None:
+async def launch(admin: client.Client, widgets: str, space: Space) -> None:
     for name in NAMES:
-        await admin.create(boats, boat(space.name, name))
+        await admin.create(widgets, widget(space.name, name))
 
 
-async def lengthen(admin: client.Client, boats: str, length: int) -> None:
+async def lengthen(admin: client.Client, widgets: str, length: int) -> None:
     for name in NAMES:
-        await admin.patch(f"{boats}/{name}", {"spec": {"length": length}})
+        await admin.patch(f"{widgets}/{name}", {"spec": {"length": length}})
 
 
 async def lengths(admin: client.Client, space: Space) -> list[str]:
@@ -83,8 +83,8 @@ async def lengths(admin: client.Client, space: Space) -> list[str]:
     return [one["data"]["length"] for one in found["items"] if "length" in one.get("data", {})]
 
 
-async def rebuilt(admin: client.Client, space: Space, yard: Shipyard, length: str) -> None:
-    """Until the server holds it: the caches may be behind the hand that changed the boats."""
+async def rebuilt(admin: client.Client, space: Space, yard: RunningController, length: str) -> None:
+    """Until the server holds it: the caches may be behind the hand that changed the widgets."""
     for name in NAMES:
         for part in PARTS:
             path = space.path("configmaps", f"{name}-{part}")
@@ -93,9 +93,9 @@ async def rebuilt(admin: client.Client, space: Space, yard: Shipyard, length: st
 
 
 async def test_its_rights_are_enough_and_needed(
-    admin: client.Client, boats: str, space: Space, operator: Connection
+    admin: client.Client, widgets: str, space: Space, operator: Connection
 ) -> None:
-    await launch(admin, boats, space)
+    await launch(admin, widgets, space)
 
     async with working(operator, space.name) as yard:
         await yard.until_done()
@@ -109,19 +109,19 @@ async def test_its_rights_are_enough_and_needed(
 @pytest.mark.parametrize("crash", [False, True], ids=["asked", "killed"])
 async def test_a_restarted_api_server_is_waited_for(
     admin: client.Client,
-    boats: str,
+    widgets: str,
     space: Space,
     operator: Connection,
     outage: Outage,
     *,
     crash: bool,
 ) -> None:
-    await launch(admin, boats, space)
+    await launch(admin, widgets, space)
     async with working(operator, space.name) as yard:
         await yard.until_done()
         async with outage(crash=crash):
             pass
-        await lengthen(admin, boats, 30)
+        await lengthen(admin, widgets, 30)
         await rebuilt(admin, space, yard, "30")
 
     assert await lengths(admin, space) == ["30"] * 18
@@ -143,23 +143,23 @@ async def test_a_restarted_api_server_is_waited_for(
 )
 async def test_faults_on_the_way_are_got_over(
     admin: client.Client,
-    boats: str,
+    widgets: str,
     space: Space,
     through_proxy: Connection,
     *,
     proxy: Proxy,
     fault: Fault,
 ) -> None:
-    await launch(admin, boats, space)
+    await launch(admin, widgets, space)
     proxy.inject(fault)
 
     async with working(through_proxy, space.name) as yard:
         await yard.until_done()
         proxy.expire_watches()
-        await lengthen(admin, boats, 30)
+        await lengthen(admin, widgets, 30)
         await rebuilt(admin, space, yard, "30")
         before = yard.writes
-        await yard.look_at_all()
+        await yard.reconcile_all()
         again = yard.writes - before
 
     assert await lengths(admin, space) == ["30"] * 18
@@ -179,7 +179,7 @@ async def test_a_kubeconfig_with_a_certificate_opens_the_door(
         with pytest.raises(Unauthorised, match=r'User "alice" cannot list'):
             await opened.page(CONFIG_MAPS)
         with pytest.raises(Unauthorised):
-            await opened.page(BOATS)
+            await opened.page(WIDGETS)
 
 
 async def test_a_server_that_is_not_ours_is_not_trusted(

@@ -6,13 +6,13 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from fairlead.adapters.kubernetes import credentials
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.leader import Candidacy, Election, Term
-from fairlead.adapters.kubernetes.limits import Limits
-from fairlead.adapters.kubernetes.objects import Key
-from fairlead.adapters.kubernetes.transport import Tempo
+from fairlead.kubernetes.client import credentials
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.client.limits import Limits
+from fairlead.kubernetes.client.transport import ClientOptions
+from fairlead.kubernetes.controller.leader import Candidacy, Election, Term
+from fairlead.kubernetes.objects import Key
 from tests.cluster.proxy import Fault, Lost, Proxy
 from tests.cluster.space import Space
 from tools.cluster import control_plane
@@ -53,8 +53,8 @@ async def standing(connection: Connection, space: Space, name: str) -> AsyncIter
     operator = Operator()
     key = Key(space.name, "operators")
     candidacy = Candidacy(key, name, duration=LEASE_SECONDS, renew_deadline=4.0, retry=0.2)
-    tempo = Tempo(Limits(attempts=1, timeout=2.0))
-    async with Client(connection, tempo=tempo) as client:
+    options = ClientOptions(Limits(attempts=1, timeout=2.0))
+    async with Client(connection, options=options) as client:
         task = asyncio.create_task(Election(client, candidacy).run(operator.lead))
         try:
             yield operator

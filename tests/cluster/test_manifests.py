@@ -7,19 +7,21 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.adapters.kubernetes import credentials, manifests, rights
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.leader import LEASES, Candidacy, Election, Term
-from fairlead.adapters.kubernetes.objects import Key, Object, Resource, Selection
-from fairlead.adapters.kubernetes.workload import Options
 from fairlead.errors import NotFound, Unauthorised
+from fairlead.kubernetes import rbac
+from fairlead.kubernetes.client import credentials
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.controller.leader import LEASES, Candidacy, Election, Term
+from fairlead.kubernetes.install import manifests
+from fairlead.kubernetes.install.workload import Options
+from fairlead.kubernetes.objects import Key, Object, Resource, Selection
 from tests.cluster import client, plugin
 from tests.cluster.space import Space
 from tests.cluster.test_controller import CRD, _is_established
-from tests.contract.boat_kind import BOAT, SKIFF
-from tests.contract.kubernetes_samples import BOATS, CONFIG_MAPS, boat, boat_definition
-from tests.contract.shipyard import working
+from tests.contract.kubernetes_samples import CONFIG_MAPS, WIDGETS, widget, widget_definition
+from tests.contract.sample_controller import working
+from tests.contract.sample_kinds import GIZMO, WIDGET
 from tests.deploy import chart as charts
 from tools.cluster import control_plane
 
@@ -72,7 +74,8 @@ def kubectl(cluster: control_plane.ControlPlane) -> Kubectl:
 
 @pytest.fixture
 def options(space: Space) -> Options:
-    return Options(image="registry.test/fairlead:1", name=f"op-{space.name}", namespace=space.name)
+    name = f"op-{space.name}"
+    return Options("registry.test/fairlead:1", name, namespace=space.name, everywhere=True)
 
 
 def without_definitions(found: list[Object]) -> list[Object]:
@@ -87,9 +90,9 @@ async def connection(cluster: control_plane.ControlPlane, space: Space, name: st
 
 @pytest.fixture
 async def installed(kubectl: Kubectl, options: Options) -> Options:
-    """An operator for the boats of its own namespace, by its manifests; the kind is there."""
-    narrow = replace(options, watched=options.namespace, webhooks=False)
-    found = without_definitions(manifests.documents([BOAT], narrow))
+    """An operator for the widgets of its own namespace, by its manifests; the kind is there."""
+    narrow = replace(options, everywhere=False, webhooks=False)
+    found = without_definitions(manifests.documents([WIDGET], narrow))
     await kubectl.run(found, "apply", "--server-side")
     return narrow
 
@@ -98,7 +101,7 @@ async def installed(kubectl: Kubectl, options: Options) -> Options:
 async def test_everything_is_taken_and_a_second_apply_changes_nothing(
     kubectl: Kubectl, options: Options, *, webhooks: bool
 ) -> None:
-    found = manifests.documents([SKIFF], replace(options, webhooks=webhooks))
+    found = manifests.documents([GIZMO], replace(options, webhooks=webhooks))
     outside = [each for each in found if "namespace" not in each["metadata"]]
     try:
         dry = await kubectl.run(found, "apply", "--server-side", "--dry-run=server")
@@ -119,7 +122,7 @@ async def test_the_chart_is_taken_too(
     kubectl: Kubectl, options: Options, tmp_path: Path, *, webhooks: bool
 ) -> None:
     values = {"name": options.name, "replicas": 2, "webhooks": {"enabled": webhooks}}
-    chart = charts.chart_for([SKIFF], tmp_path)
+    chart = charts.chart_for([GIZMO], tmp_path)
     found = charts.rendered(chart, options.namespace, values)
 
     dry = await kubectl.run(found, "apply", "--server-side", "--dry-run=server")
@@ -145,11 +148,11 @@ async def test_the_pod_runs_under_the_restricted_standard(
 async def test_the_rights_are_enough_for_the_work(
     cluster: control_plane.ControlPlane, admin: client.Client, space: Space, installed: Options
 ) -> None:
-    await admin.apply(f"{CRD}/{rights.resource(BOAT.api)}", boat_definition())
-    await admin.wait_for(f"{CRD}/{rights.resource(BOAT.api)}", _is_established)
-    boats = space.path("boats", api="tests.fairlead.dev/v1")
+    await admin.apply(f"{CRD}/{rbac.resource(WIDGET.api)}", widget_definition())
+    await admin.wait_for(f"{CRD}/{rbac.resource(WIDGET.api)}", _is_established)
+    widgets = space.path("widgets", api="tests.fairlead.dev/v1")
     for number in range(3):
-        await admin.create(boats, boat(space.name, f"boat-{number}"))
+        await admin.create(widgets, widget(space.name, f"widget-{number}"))
 
     async with working(await connection(cluster, space, installed.name), space.name) as yard:
         await yard.until_done()
@@ -168,7 +171,7 @@ async def test_the_rights_end_where_the_work_does(
             (SECRETS, space.name),
             (CONFIG_MAPS, "default"),
             (CONFIG_MAPS, ""),
-            (BOATS, "default"),
+            (WIDGETS, "default"),
             (LEASES, space.name),
         ):
             with pytest.raises(Unauthorised, match="not allowed"):
@@ -185,9 +188,9 @@ async def test_the_rights_end_where_the_work_does(
 async def test_each_shard_may_hold_its_own_lease(
     cluster: control_plane.ControlPlane, space: Space, options: Options, kubectl: Kubectl
 ) -> None:
-    sharded = replace(options, watched=options.namespace, webhooks=False, shards=2)
+    sharded = replace(options, everywhere=False, webhooks=False, shards=2)
     await kubectl.run(
-        without_definitions(manifests.documents([BOAT], sharded)), "apply", "--server-side"
+        without_definitions(manifests.documents([WIDGET], sharded)), "apply", "--server-side"
     )
 
     async with Client(await connection(cluster, space, options.name)) as operator:

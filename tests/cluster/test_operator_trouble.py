@@ -10,15 +10,16 @@ from typing import Any
 
 import pytest
 
-from fairlead.adapters.kubernetes import credentials, rights
-from fairlead.adapters.kubernetes.config import Connection
+from fairlead.kubernetes import rbac
+from fairlead.kubernetes.client import credentials
+from fairlead.kubernetes.client.config import Connection
 from tests.cluster import client
 from tests.cluster import space as spaces
 from tests.cluster.proxy import Proxy
 from tests.cluster.space import Space
 from tests.cluster.test_operator import condition, is_ready
-from tests.operator.flotilla import KIND, flotilla
-from tests.operator.working import working
+from tests.operator.sample_kind import KIND, bundle
+from tests.operator.workers import working
 from tools.cluster import control_plane
 
 pytestmark = pytest.mark.cluster
@@ -49,7 +50,7 @@ async def warnings(admin: client.Client, space: Space, reason: str) -> list[str]
 )
 async def test_what_cannot_be_is_told_and_others_go_on(
     admin: client.Client,
-    flotillas: str,
+    bundles: str,
     space: Space,
     operator: Connection,
     *,
@@ -59,20 +60,20 @@ async def test_what_cannot_be_is_told_and_others_go_on(
     tmp_path: Path,
 ) -> None:
     type_, reason, said = found
-    await admin.create(flotillas, flotilla(space.name, name, **spec))
-    await admin.create(flotillas, flotilla(space.name, "north"))
+    await admin.create(bundles, bundle(space.name, name, **spec))
+    await admin.create(bundles, bundle(space.name, "north"))
 
-    async with working(operator, space.name, tmp_path) as fleet:
+    async with working(operator, space.name, tmp_path) as running:
         bad = await admin.wait_for(
-            f"{flotillas}/{name}", lambda obj: condition(obj, type_) == ("False", reason)
+            f"{bundles}/{name}", lambda obj: condition(obj, type_) == ("False", reason)
         )
         told = await warnings(admin, space, reason)
-        await admin.wait_for(f"{flotillas}/north", is_ready)
-        await fleet.settled()
-        before = fleet.requests.copy()
-        fleet.look_at_all()
-        await fleet.settled()
-        again = fleet.requests - before
+        await admin.wait_for(f"{bundles}/north", is_ready)
+        await running.settled()
+        before = running.requests.copy()
+        running.reconcile_all()
+        await running.settled()
+        again = running.requests - before
 
     conditions = bad["status"]["conditions"]
     assert said in next(one["message"] for one in conditions if one["type"] == type_)
@@ -81,31 +82,31 @@ async def test_what_cannot_be_is_told_and_others_go_on(
 
 
 async def test_a_corrected_object_is_accepted_again(
-    admin: client.Client, flotillas: str, space: Space, operator: Connection, tmp_path: Path
+    admin: client.Client, bundles: str, space: Space, operator: Connection, tmp_path: Path
 ) -> None:
-    await admin.create(flotillas, flotilla(space.name, "north"))
-    async with working(operator, space.name, tmp_path) as fleet:
-        await fleet.until_done()
-        await admin.patch(f"{flotillas}/north", {"spec": {"cargo": "contraband"}})
+    await admin.create(bundles, bundle(space.name, "north"))
+    async with working(operator, space.name, tmp_path) as running:
+        await running.until_done()
+        await admin.patch(f"{bundles}/north", {"spec": {"cargo": "contraband"}})
         await admin.wait_for(
-            f"{flotillas}/north", lambda obj: condition(obj, "Accepted")[0] == "False"
+            f"{bundles}/north", lambda obj: condition(obj, "Accepted")[0] == "False"
         )
-        await admin.patch(f"{flotillas}/north", {"spec": {"cargo": "tea"}})
+        await admin.patch(f"{bundles}/north", {"spec": {"cargo": "tea"}})
         fine = await admin.wait_for(
-            f"{flotillas}/north", lambda obj: condition(obj, "Accepted")[0] == "True"
+            f"{bundles}/north", lambda obj: condition(obj, "Accepted")[0] == "True"
         )
-        await fleet.until_done()
+        await running.until_done()
 
     assert is_ready(fine)
 
 
 async def test_unknown_fields_do_no_harm(
-    admin: client.Client, flotillas: str, space: Space, operator: Connection, tmp_path: Path
+    admin: client.Client, bundles: str, space: Space, operator: Connection, tmp_path: Path
 ) -> None:
-    await admin.create(flotillas, flotilla(space.name, "north", sails=7))
+    await admin.create(bundles, bundle(space.name, "north", sails=7))
 
     async with working(operator, space.name, tmp_path):
-        found = await admin.wait_for(f"{flotillas}/north", is_ready)
+        found = await admin.wait_for(f"{bundles}/north", is_ready)
 
     assert "sails" not in found["spec"]
 
@@ -113,27 +114,27 @@ async def test_unknown_fields_do_no_harm(
 async def test_missing_rights_are_told_and_waited_for(
     admin: client.Client,
     cluster: control_plane.ControlPlane,
-    flotillas: str,
+    bundles: str,
     space: Space,
     tmp_path: Path,
 ) -> None:
-    needed = rights.rules([KIND])
+    needed = rbac.rules([KIND])
     poor = [rule for rule in needed if rule["resources"] != ["configmaps"]]
     reading = {"apiGroups": [""], "resources": ["configmaps"], "verbs": ["get", "list", "watch"]}
     account = await space.account("poor", [*poor, reading])
     identity = credentials.Fixed(credentials.Identity(token=account.token))
     connection = Connection(cluster.url, identity, ca=cluster.certificate_authority.read_bytes())
-    await admin.create(flotillas, flotilla(space.name, "north"))
+    await admin.create(bundles, bundle(space.name, "north"))
 
     async with working(connection, space.name, tmp_path):
         bad = await admin.wait_for(
-            f"{flotillas}/north",
+            f"{bundles}/north",
             lambda obj: condition(obj, "Ready") == ("False", "Unauthorised"),
         )
         told = await warnings(admin, space, "Unauthorised")
         role = space.path("roles", "poor", api="rbac.authorization.k8s.io/v1")
         await admin.patch(role, {"rules": needed})
-        fine = await admin.wait_for(f"{flotillas}/north", is_ready, 60)
+        fine = await admin.wait_for(f"{bundles}/north", is_ready, 60)
 
     assert bad["status"]["phase"] == "Refused"
     assert told == ["north"]
@@ -142,21 +143,21 @@ async def test_missing_rights_are_told_and_waited_for(
 
 @pytest.mark.usefixtures("controllers")
 async def test_a_namespace_on_its_way_out_is_left_alone(
-    admin: client.Client, flotillas: str, space: Space, operator: Connection, tmp_path: Path
+    admin: client.Client, bundles: str, space: Space, operator: Connection, tmp_path: Path
 ) -> None:
-    held = flotilla(space.name, "north")
+    held = bundle(space.name, "north")
     held["metadata"]["finalizers"] = ["tests.fairlead.dev/foreign"]
-    await admin.create(flotillas, held)
-    async with working(operator, space.name, tmp_path) as fleet:
-        await fleet.until_done()
-        before = fleet.writes
+    await admin.create(bundles, held)
+    async with working(operator, space.name, tmp_path) as running:
+        await running.until_done()
+        before = running.writes
         await admin.delete(client.path("v1", "namespaces", name=space.name))
-        await fleet.until(
-            lambda: any("deletionTimestamp" in one["metadata"] for one in fleet.flotillas)
+        await running.until(
+            lambda: any("deletionTimestamp" in one["metadata"] for one in running.bundles)
         )
-        await fleet.settled()
-        written = fleet.writes - before
-    await admin.patch(f"{flotillas}/north", {"metadata": {"finalizers": None}})
+        await running.settled()
+        written = running.writes - before
+    await admin.patch(f"{bundles}/north", {"metadata": {"finalizers": None}})
 
     # Children may go before their owner is marked: then each is tried once more and refused, and
     # the refusal is told.
@@ -167,18 +168,18 @@ async def test_a_namespace_on_its_way_out_is_left_alone(
 async def test_what_a_dying_namespace_will_not_take_is_told_and_others_go_on(
     admin: client.Client,
     cluster: control_plane.ControlPlane,
-    flotillas: str,
+    bundles: str,
     space: Space,
     *,
     proxy: Proxy,
     tmp_path: Path,
 ) -> None:
-    account = await space.account("everywhere", cluster_rules=rights.rules([KIND]))
+    account = await space.account("everywhere", cluster_rules=rbac.rules([KIND]))
     identity = credentials.Fixed(credentials.Identity(token=account.token))
     dying = await spaces.make(admin, "dying", wait_for_account=True)
-    going = dying.path("flotillas", api="tests.fairlead.dev/v1")
-    await admin.create(going, flotilla(dying.name, "north"))
-    await admin.create(flotillas, flotilla(space.name, "south"))
+    going = dying.path("bundles", api="tests.fairlead.dev/v1")
+    await admin.create(going, bundle(dying.name, "north"))
+    await admin.create(bundles, bundle(space.name, "south"))
 
     # Nobody empties the namespace meanwhile: its objects live, and nothing may be added.
     with paused(cluster.pids["kube-controller-manager"]):
@@ -188,7 +189,7 @@ async def test_what_a_dying_namespace_will_not_take_is_told_and_others_go_on(
                 f"{going}/north",
                 lambda obj: condition(obj, "Ready") == ("False", "NamespaceTerminating"),
             )
-            await admin.wait_for(f"{flotillas}/south", is_ready)
+            await admin.wait_for(f"{bundles}/south", is_ready)
             with pytest.raises(client.ApiError, match="403 Forbidden") as told:
                 await admin.create(dying.path("events"), {"metadata": {"name": "a"}})
             tries = proxy.count("create", f".*/{dying.name}/.*")

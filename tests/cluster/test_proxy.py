@@ -8,7 +8,7 @@ import pytest
 
 from tests.cluster import client
 from tests.cluster.conftest import Connect
-from tests.cluster.proxy import Fault, Lost, Proxy, Seen, verb_of
+from tests.cluster.proxy import Fault, Lost, Proxy, SeenRequest, verb_of
 from tests.cluster.space import Space
 from tools.cluster import control_plane
 
@@ -56,7 +56,7 @@ async def test_rights_are_those_of_the_caller_not_of_the_proxy(
         await through.get(space.path("configmaps"))
 
     assert refused.value.status == 403
-    assert proxy.seen == [Seen("list", space.path("configmaps"), 403)]
+    assert proxy.seen == [SeenRequest("list", space.path("configmaps"), 403)]
 
 
 @pytest.mark.parametrize("status", [409, 410, 429, 500, 503])
@@ -71,7 +71,7 @@ async def test_a_rule_answers_instead_of_the_api_server(
 
     assert refused.value.status == status
     assert refused.value.body["kind"] == "Status"
-    assert proxy.seen == [Seen("create", maps, status)]
+    assert proxy.seen == [SeenRequest("create", maps, status)]
     await _assert_absent(admin, f"{maps}/a")
 
 
@@ -140,7 +140,7 @@ async def test_a_lost_answer_hides_that_the_work_was_done(
     with pytest.raises(aiohttp.ClientError):
         await through.create(maps, _map("a"))
 
-    assert proxy.seen == [Seen("create", maps, 0)]
+    assert proxy.seen == [SeenRequest("create", maps, 0)]
     names = {one["metadata"]["name"] for one in (await admin.get(maps))["items"]}
     assert ("a" in names) is made
 

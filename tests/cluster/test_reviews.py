@@ -1,4 +1,4 @@
-"""Objects reviewed on their way in, by operators that are installed as they ship.
+"""Objects reviewed on their way in, by operators that are installed as they gadget.
 
 The objects around the operator are those of `fairlead operator manifests`; the operator is a
 process here and not a pod, so the webhook configuration points at its address instead of its
@@ -18,17 +18,19 @@ from typing import Any
 
 import pytest
 
-from fairlead.adapters.kubernetes import certificates, manifests, rights
-from fairlead.adapters.kubernetes.clock import utc_now
-from fairlead.adapters.kubernetes.objects import Key, Object
-from fairlead.adapters.kubernetes.reviewing import Desk
-from fairlead.adapters.kubernetes.workload import Options
+from fairlead.kubernetes import rbac
+from fairlead.kubernetes.client.clock import utc_now
+from fairlead.kubernetes.install import manifests
+from fairlead.kubernetes.install.workload import Options
+from fairlead.kubernetes.objects import Key, Object
+from fairlead.kubernetes.webhook import certificates
+from fairlead.kubernetes.webhook.webhook import WebhookPlace
 from tests.cluster import client
 from tests.cluster.space import Space
 from tests.cluster.test_manifests import Kubectl, connection, without_definitions
 from tests.e2e import processes
-from tests.operator.flotilla import KIND, flotilla
-from tests.operator.working import working
+from tests.operator.sample_kind import KIND, bundle
+from tests.operator.workers import working
 from tools.cluster import control_plane
 from tools.cluster.process import free_port
 
@@ -48,8 +50,8 @@ class Site:
     folder: Path
     options: Options
 
-    def flotilla(self, name: str, **spec: Any) -> Object:
-        return flotilla(self.space.name, name, **spec)
+    def bundle(self, name: str, **spec: Any) -> Object:
+        return bundle(self.space.name, name, **spec)
 
     @property
     def configuration(self) -> str:
@@ -65,7 +67,7 @@ class Site:
 
     async def point(self, port: int) -> None:
         """Let the API server ask here, where a Service would send it to the pods."""
-        url = f"https://127.0.0.1:{port}/validate/{rights.resource(KIND.api)}"
+        url = f"https://127.0.0.1:{port}/validate/{rbac.resource(KIND.api)}"
         change = [
             {"op": "remove", "path": "/webhooks/0/clientConfig/service"},
             {"op": "add", "path": "/webhooks/0/clientConfig/url", "value": url},
@@ -99,12 +101,12 @@ class Site:
 
     async def dry(self, obj: Object) -> None:
         """What would come of it; nothing is stored."""
-        where = self.space.path("flotillas", api="tests.fairlead.dev/v1")
+        where = self.space.path("bundles", api="tests.fairlead.dev/v1")
         await self.admin.send("POST", where, obj, query={"dryRun": "All"})
 
     async def _refuses(self) -> bool:
         try:
-            await self.dry(self.flotilla("probe", cargo="contraband"))
+            await self.dry(self.bundle("probe", cargo="contraband"))
         except client.ApiError as error:
             return "not carried" in str(error)
         return False
@@ -132,10 +134,10 @@ async def site(
     cluster: control_plane.ControlPlane,
     admin: client.Client,
     space: Space,
-    flotillas: str,
+    bundles: str,
     tmp_path: Path,
 ) -> AsyncIterator[Site]:
-    del flotillas
+    del bundles
     options = Options(
         image="registry.test/fairlead:1",
         name=f"op-{space.name}",
@@ -160,15 +162,15 @@ async def test_a_bad_object_is_refused_with_field_and_reason(site: Site) -> None
     with site.operator(await site.space.token(site.options.name), port):
         await site.until_asked()
 
-        created = await site.kubectl.refused([site.flotilla("north", cargo="contraband")], "create")
-        held = site.flotilla("north", hold=True, ships=3)
+        created = await site.kubectl.refused([site.bundle("north", cargo="contraband")], "create")
+        held = site.bundle("north", hold=True, gadgets=3)
         await site.kubectl.run([held], "create")
-        fewer = site.flotilla("north", hold=True, ships=1)
+        fewer = site.bundle("north", hold=True, gadgets=1)
         changed = await site.kubectl.refused([fewer], "replace")
 
-    assert created == 'The Flotilla "north" is invalid: spec.cargo: not carried: contraband'
+    assert created == 'The Bundle "north" is invalid: spec.cargo: not carried: contraband'
     assert changed == (
-        'The Flotilla "north" is invalid: spec.ships: a held flotilla keeps its ships: 3'
+        'The Bundle "north" is invalid: spec.gadgets: a held bundle keeps its gadgets: 3'
     )
 
 
@@ -177,7 +179,7 @@ async def test_while_no_operator_answers_the_failure_policy_decides(
     site: Site, policy: str
 ) -> None:
     port = free_port()
-    good, bad = site.flotilla("north"), site.flotilla("south", cargo="contraband")
+    good, bad = site.bundle("north"), site.bundle("south", cargo="contraband")
     await site.install(failure_policy=policy)
     await site.point(port)
     with site.operator(await site.space.token(site.options.name), port) as process:
@@ -189,7 +191,7 @@ async def test_while_no_operator_answers_the_failure_policy_decides(
         assert taken.count("created") == 2
         with site.operator(await site.space.token(site.options.name), port):
             # What came in meanwhile is told by a condition, and can go again.
-            where = site.space.path("flotillas", "south", api="tests.fairlead.dev/v1")
+            where = site.space.path("bundles", "south", api="tests.fairlead.dev/v1")
             told = await site.admin.wait_for(where, lambda one: bool(one.get("status")))
             await site.until_asked()
             await site.kubectl.run([bad], "delete")
@@ -198,7 +200,7 @@ async def test_while_no_operator_answers_the_failure_policy_decides(
         assert condition["message"].startswith("not carried: contraband")
     else:
         said = await site.kubectl.refused([good], "create")
-        assert 'failed calling webhook "flotillas.tests.fairlead.dev"' in said
+        assert 'failed calling webhook "bundles.tests.fairlead.dev"' in said
         assert "connection refused" in said
 
 
@@ -206,8 +208,8 @@ async def test_without_a_webhook_configuration_the_operator_works_on(site: Site)
     port = free_port()
     await site.install()
     await site.admin.delete(site.configuration)
-    await site.kubectl.run([site.flotilla("north")], "create")
-    where = site.space.path("flotillas", "north", api="tests.fairlead.dev/v1")
+    await site.kubectl.run([site.bundle("north")], "create")
+    where = site.space.path("bundles", "north", api="tests.fairlead.dev/v1")
 
     with site.operator(await site.space.token(site.options.name), port) as process:
         ready = await site.admin.wait_for(where, lambda one: bool(one.get("status")), 60)
@@ -215,14 +217,15 @@ async def test_without_a_webhook_configuration_the_operator_works_on(site: Site)
 
     assert ready["status"]["phase"] == "Ready"
     assert code == 0
-    assert len([line for line in process.said if "certificates.unasked" in line]) == 1
+    assert len([line for line in process.said if "certificates.no_webhook" in line]) == 1
 
 
 async def until_shown(port: int) -> str:
     """The certificate of a replica that may still be starting."""
     async with asyncio.timeout(30):
         while True:
-            with contextlib.suppress(ConnectionError):
+            # Between its first listening and its first certificate it hangs up on everybody.
+            with contextlib.suppress(ConnectionError, ssl.SSLError):
                 return await asyncio.to_thread(shown, port)
             await asyncio.sleep(0.1)
 
@@ -240,7 +243,7 @@ async def test_replicas_serve_one_certificate_whoever_leads(site: Site) -> None:
         await site.point(second)
         one.process.kill()
         await site.until_asked()
-        await site.dry(site.flotilla("north"))
+        await site.dry(site.bundle("north"))
 
     assert served == also
 
@@ -254,18 +257,18 @@ async def test_the_certificate_is_renewed_and_no_request_is_refused(site: Site) 
     # Of an operator that was installed sixty days ago: due in a few seconds.
     old = certificates.make(("127.0.0.1",), utc_now() - timedelta(days=60) + timedelta(seconds=9))
     await site.admin.create(site.space.path("secrets"), secret(key, old))
-    desk = Desk("127.0.0.1", port, site.options.name, key, every=1.0)
+    admission_server = WebhookPlace("127.0.0.1", port, site.options.name, key, every=1.0)
 
-    async with working(reached, site.space.name, site.folder, desk=desk):
+    async with working(reached, site.space.name, site.folder, admission_server=admission_server):
         await site.until_asked()
         before = await asyncio.to_thread(shown, port)
         asked = 0
         async with asyncio.timeout(60):
             while await asyncio.to_thread(shown, port) == before:
-                await asyncio.gather(*(site.dry(site.flotilla(f"f-{n}")) for n in range(5)))
+                await asyncio.gather(*(site.dry(site.bundle(f"f-{n}")) for n in range(5)))
                 asked += 5
         for number in range(20):
-            await site.dry(site.flotilla(f"after-{number}"))
+            await site.dry(site.bundle(f"after-{number}"))
         after = await asyncio.to_thread(shown, port)
 
     hook = (await site.admin.get(site.configuration))["webhooks"][0]

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.adapters import gateway_api, istio
-from fairlead.adapters.canaries.provider import Amend, Provider, Wanted
-from fairlead.domain.rollouts import messages
-from fairlead.domain.traffic.routes import (
-    AT_HOME,
+from fairlead.areas.rollouts.domain import messages
+from fairlead.areas.rollouts.kubernetes.providers import gateway_api, istio
+from fairlead.areas.rollouts.kubernetes.routing.provider import Amend, DesiredRoute, Provider
+from fairlead.traffic.routes import (
+    PRIMARY_ONLY,
     STANDBY,
     Affinity,
     How,
@@ -19,12 +19,12 @@ from fairlead.domain.traffic.routes import (
     Where,
     only_split,
 )
-from fairlead.domain.traffic.weights import giving
-from fairlead.domain.values import Percent
+from fairlead.traffic.weights import giving
+from fairlead.values import Percent
 from tests.cluster import client
 from tests.cluster.conftest import InstallCrds
 from tests.cluster.space import Space
-from tests.dataplane.yard import Yard
+from tests.dataplane.platform import DataplanePlatform
 
 pytestmark = pytest.mark.cluster
 MATCHES = (
@@ -32,7 +32,7 @@ MATCHES = (
     Match(Where.COOKIE, "group", "b"),
 )
 ROUTES = {
-    "at home": AT_HOME,
+    "primary only": PRIMARY_ONLY,
     "joined": STANDBY,
     "a share": only_split(10),
     "all": only_split(100),
@@ -109,15 +109,19 @@ async def case(request: pytest.FixtureRequest, install_crds: InstallCrds) -> Cas
 
 
 @pytest.fixture
-async def adopted(case: Case, admin: client.Client, space: Space) -> Yard:
-    yard = Yard(admin, space.name, case.provider, case.adopted)
-    main = yard.path(case.provider.refs(yard.site)[0])
+async def adopted(case: Case, admin: client.Client, space: Space) -> DataplanePlatform:
+    dataplane_platform = DataplanePlatform(admin, space.name, case.provider, case.adopted)
+    main = dataplane_platform.path(case.provider.refs(dataplane_platform.site)[0])
     await admin.create(main.rpartition("/")[0], copy.deepcopy(case.theirs))
-    return yard
+    return dataplane_platform
 
 
-async def main_of(yard: Yard) -> client.Json:
-    return dict((await yard.found())[yard.provider.refs(yard.site)[0]])
+async def main_of(dataplane_platform: DataplanePlatform) -> client.Json:
+    return dict(
+        (await dataplane_platform.found())[
+            dataplane_platform.provider.refs(dataplane_platform.site)[0]
+        ]
+    )
 
 
 def ask(order: int, route: Route) -> messages.SetRoute:
@@ -128,27 +132,29 @@ def ask(order: int, route: Route) -> messages.SetRoute:
 async def test_the_server_takes_every_route_of_ours_without_a_field_it_does_not_know(
     case: Case, admin: client.Client, space: Space
 ) -> None:
-    yard = Yard(admin, space.name, case.provider, case.own)
+    dataplane_platform = DataplanePlatform(admin, space.name, case.provider, case.own)
     for order, (what, route) in enumerate(ROUTES.items(), 1):
-        await yard.route(ask(order, route))
+        await dataplane_platform.route(ask(order, route))
 
-        found = await yard.found()
-        wanted = Wanted(order, route, dt.datetime.now(dt.UTC))
-        assert yard.provider.writes(yard.site, wanted, found) == (), what
+        found = await dataplane_platform.found()
+        wanted = DesiredRoute(order, route, dt.datetime.now(dt.UTC))
+        assert dataplane_platform.provider.writes(dataplane_platform.site, wanted, found) == (), (
+            what
+        )
         late = dt.datetime.now(dt.UTC) + dt.timedelta(minutes=2)
-        shown, _ = yard.provider.shown(yard.site, found, late)
+        shown, _ = dataplane_platform.provider.shown(dataplane_platform.site, found, late)
         assert shown is None or not shown.drift, what
 
 
 @pytest.mark.requirement("canary R6")
 async def test_an_adopted_route_keeps_every_field_and_is_given_back_as_it_was(
-    adopted: Yard,
+    adopted: DataplanePlatform,
 ) -> None:
     before = await main_of(adopted)
     for order, (what, route) in enumerate(ROUTES.items(), 1):
         await adopted.route(ask(order, route))
         during = await main_of(adopted)
-        await adopted.give_back(messages.LetGo("shop", order))
+        await adopted.give_back(messages.ReleaseResources("shop", order))
         after = await main_of(adopted)
 
         assert _without_ours(during) == _without_ours(before), what
@@ -157,7 +163,7 @@ async def test_an_adopted_route_keeps_every_field_and_is_given_back_as_it_was(
         assert "annotations" not in after["metadata"]
 
 
-async def test_a_repeated_write_changes_no_version(adopted: Yard) -> None:
+async def test_a_repeated_write_changes_no_version(adopted: DataplanePlatform) -> None:
     await adopted.route(ask(1, only_split(10)))
     before = await main_of(adopted)
 
@@ -169,12 +175,12 @@ async def test_a_repeated_write_changes_no_version(adopted: Yard) -> None:
 
 
 async def test_a_write_made_for_an_older_version_is_a_conflict_and_is_asked_again(
-    adopted: Yard, admin: client.Client
+    adopted: DataplanePlatform, admin: client.Client
 ) -> None:
     stale = await adopted.found()
     where = adopted.path(adopted.provider.refs(adopted.site)[0])
     await admin.patch(where, {"metadata": {"labels": {"team": "other"}}})
-    wanted = Wanted(1, only_split(10), dt.datetime.now(dt.UTC))
+    wanted = DesiredRoute(1, only_split(10), dt.datetime.now(dt.UTC))
     writes = adopted.provider.writes(adopted.site, wanted, stale)
     amend = next(write for write in writes if isinstance(write, Amend))
 
@@ -190,7 +196,7 @@ async def test_a_write_made_for_an_older_version_is_a_conflict_and_is_asked_agai
 
 @pytest.mark.requirement("canary R26")
 async def test_a_weight_set_by_hand_is_told_and_put_back(
-    adopted: Yard, admin: client.Client
+    adopted: DataplanePlatform, admin: client.Client
 ) -> None:
     await adopted.route(ask(1, only_split(10)))
     where = adopted.path(adopted.provider.refs(adopted.site)[0])

@@ -5,13 +5,14 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from fairlead.adapters.kubernetes import answers, credentials
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.objects import Key, Object
+from fairlead.kubernetes import api_errors
+from fairlead.kubernetes.client import credentials
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.objects import Key, Object
 from tests.cluster import plugin
 from tests.contract.kubernetes import QUICK, Api, until
-from tests.contract.kubernetes_samples import CRDS, NAMESPACES, boat_definition, namespace
+from tests.contract.kubernetes_samples import CRDS, NAMESPACES, namespace, widget_definition
 from tests.fakes.kubernetes.server import Server
 from tools.cluster.control_plane import ControlPlane
 
@@ -25,11 +26,11 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
         else:
             connection = _real(request.getfixturevalue("cluster"))
         clients = [
-            await stack.enter_async_context(Client(connection, manager=manager, tempo=QUICK))
+            await stack.enter_async_context(Client(connection, manager=manager, options=QUICK))
             for manager in ("fairlead", "somebody")
         ]
         home = await clients[0].create(NAMESPACES, namespace())
-        await _serve_boats(clients[0])
+        await _serve_widgets(clients[0])
         name, real = home["metadata"]["name"], request.param == "real"
         yield Api(connection, clients[0], clients[1], name, real)
         await clients[0].delete(NAMESPACES, Key("", home["metadata"]["name"]))
@@ -48,10 +49,10 @@ def controllers(request: pytest.FixtureRequest, api: Api) -> None:
         plugin.need(request.getfixturevalue("cluster").parts, "kube-controller-manager")
 
 
-async def _serve_boats(client: Client) -> None:
-    with contextlib.suppress(answers.AlreadyExists):
-        await client.create(CRDS, boat_definition())
-    await until(client, CRDS, Key("", "boats.tests.fairlead.dev"), _is_established)
+async def _serve_widgets(client: Client) -> None:
+    with contextlib.suppress(api_errors.AlreadyExists):
+        await client.create(CRDS, widget_definition())
+    await until(client, CRDS, Key("", "widgets.tests.fairlead.dev"), _is_established)
 
 
 def _is_established(definition: Object | None) -> bool:

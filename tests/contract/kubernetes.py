@@ -7,15 +7,15 @@ from collections.abc import Callable
 
 import msgspec
 
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.limits import Limits
-from fairlead.adapters.kubernetes.objects import Key, Object, Resource, Selection
-from fairlead.adapters.kubernetes.transport import Tempo
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.client.limits import Limits
+from fairlead.kubernetes.client.transport import ClientOptions
+from fairlead.kubernetes.objects import Key, Object, Resource, Selection
 from tests.contract.kubernetes_samples import CONFIG_MAPS
 
 PATIENCE = 30.0
-QUICK = Tempo(Limits(rate=1000, burst=1000, page=2))
+QUICK = ClientOptions(Limits(rate=1000, burst=1000, page=2))
 
 
 @dataclasses.dataclass(frozen=True)

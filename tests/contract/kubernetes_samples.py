@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from fairlead.adapters.kubernetes.objects import Object, Resource
+from fairlead.kubernetes.objects import Object, Resource
 
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 SECRETS = Resource("", "v1", "secrets", "Secret")
@@ -14,14 +14,14 @@ CRDS = Resource(
     *("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition"),
     namespaced=False,
 )
-BOATS = Resource("tests.fairlead.dev", "v1", "boats", "Boat")
+WIDGETS = Resource("tests.fairlead.dev", "v1", "widgets", "Widget")
 
 
 def namespace() -> Object:
     return {"apiVersion": "v1", "kind": "Namespace", "metadata": {"generateName": "contract-"}}
 
 
-def boat_definition() -> Object:
+def widget_definition() -> Object:
     spec = {
         "type": "object",
         "required": ["length"],
@@ -51,11 +51,11 @@ def boat_definition() -> Object:
         "schema": {"openAPIV3Schema": schema},
         "subresources": {"status": {}},
     }
-    names = {"plural": "boats", "singular": "boat", "kind": "Boat", "listKind": "BoatList"}
+    names = {"plural": "widgets", "singular": "widget", "kind": "Widget", "listKind": "WidgetList"}
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
         "kind": "CustomResourceDefinition",
-        "metadata": {"name": "boats.tests.fairlead.dev"},
+        "metadata": {"name": "widgets.tests.fairlead.dev"},
         "spec": {
             "group": "tests.fairlead.dev",
             "scope": "Namespaced",
@@ -65,10 +65,10 @@ def boat_definition() -> Object:
     }
 
 
-def boat(namespace: str, name: str, **spec: Any) -> Object:
+def widget(namespace: str, name: str, **spec: Any) -> Object:
     return {
         "apiVersion": "tests.fairlead.dev/v1",
-        "kind": "Boat",
+        "kind": "Widget",
         "metadata": {"namespace": namespace, "name": name},
         "spec": {"length": 12, **spec},
     }

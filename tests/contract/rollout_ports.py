@@ -5,11 +5,12 @@ import dataclasses
 import itertools
 from collections.abc import Awaitable, Callable, Iterator
 
-from fairlead.domain.rollouts import messages, ports
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.sight import Pods, Shown
-from fairlead.domain.rollouts.spec import Version
-from fairlead.domain.traffic.routes import Route
+from fairlead.areas.rollouts import ports
+from fairlead.areas.rollouts.domain import messages
+from fairlead.areas.rollouts.domain.observation import ObservedRoute, Pods
+from fairlead.areas.rollouts.domain.plan.spec import Version
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.traffic.routes import Route
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Site:
         found: Pods | None = getattr(await self.platform.pods(self.name), slot.value)
         return found
 
-    async def shown(self) -> Shown | None:
+    async def shown(self) -> ObservedRoute | None:
         return await self.router.shown(self.name)
 
     async def until(self, holds: Callable[[], Awaitable[bool]]) -> None:

@@ -1,4 +1,4 @@
-"""A sample controller, kept in tests: a boat owns three config maps and tells so in its status.
+"""A sample controller, kept in tests: a widget owns three config maps and tells so in its status.
 
 Small enough to read at once, and whole: watches, queue, apply, prune, status.
 """
@@ -9,76 +9,78 @@ import random
 from collections import Counter
 from collections.abc import AsyncIterator
 
-from fairlead.adapters.kubernetes import objects, runtime, status
-from fairlead.adapters.kubernetes.apply import Applier
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.clock import Clock
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.limits import Limits
-from fairlead.adapters.kubernetes.objects import Key, Object, Selection
-from fairlead.adapters.kubernetes.queue import Pace, Queue
-from fairlead.adapters.kubernetes.transport import Answered, Tempo
-from fairlead.adapters.kubernetes.watch import Watches
-from tests.contract.kubernetes_samples import BOATS, CONFIG_MAPS, config_map
+from fairlead.kubernetes import objects
+from fairlead.kubernetes.cache.watch import Watches
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.clock import Clock
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.client.limits import Limits
+from fairlead.kubernetes.client.transport import Answered, ClientOptions
+from fairlead.kubernetes.controller import runtime
+from fairlead.kubernetes.controller.queue import Queue, QueueOptions
+from fairlead.kubernetes.objects import Key, Object, Selection
+from fairlead.kubernetes.writes import status
+from fairlead.kubernetes.writes.apply import Applier
+from tests.contract.kubernetes_samples import CONFIG_MAPS, WIDGETS, config_map
 
 PARTS = ("deck", "hull", "mast")
 
 
-class Shipyard:
+class RunningController:
     """One running controller over one namespace, and the count of its requests."""
 
     def __init__(
-        self, client: Client, tempo: Tempo, namespace: str, requests: Counter[str]
+        self, client: Client, options: ClientOptions, namespace: str, requests: Counter[str]
     ) -> None:
         self.requests = requests
         self.namespace = namespace
         self._client = client
-        self.watches = Watches(client, tempo)
+        self.watches = Watches(client, options)
         chosen = Selection(namespace)
-        self.boats = self.watches.of(BOATS, chosen)
+        self.widgets = self.watches.of(WIDGETS, chosen)
         self.parts = self.watches.of(CONFIG_MAPS, chosen)
-        self.queue = Queue(Pace(workers=4, first_delay=0.02, longest_delay=0.2))
-        self._applier = Applier(client, self.boats)
-        self.boats.on_change(self.queue.add)
-        self.parts.on_child_change("Boat", self.queue.add)
+        self.queue = Queue(QueueOptions(workers=4, first_delay=0.02, longest_delay=0.2))
+        self._applier = Applier(client, self.widgets)
+        self.widgets.on_change(self.queue.add)
+        self.parts.on_child_change("Widget", self.queue.add)
 
     @property
     def writes(self) -> int:
         return sum(n for verb, n in self.requests.items() if verb not in ("get", "list", "watch"))
 
     async def look(self, key: Key) -> float | None:
-        boat = self.boats.get(key)
-        if boat is None or objects.is_deleting(boat):
+        widget = self.widgets.get(key)
+        if widget is None or objects.is_deleting(widget):
             return None
-        wanted = [self.part(boat, name) for name in PARTS[: boat["spec"].get("sails", 2) + 1]]
+        wanted = [self.part(widget, name) for name in PARTS[: widget["spec"].get("sails", 2) + 1]]
         for part in wanted:
-            await self._applier.ensure(self.parts, part, boat)
-        await self._applier.prune(self.parts, boat, [objects.key_of(part) for part in wanted])
-        await status.write(self._client, self.boats, boat, {"phase": f"{len(wanted)} parts"})
+            await self._applier.ensure(self.parts, part, widget)
+        await self._applier.prune(self.parts, widget, [objects.key_of(part) for part in wanted])
+        await status.write(self._client, self.widgets, widget, {"phase": f"{len(wanted)} parts"})
         return None
 
-    def part(self, boat: Object, name: str) -> Object:
-        length = str(boat["spec"]["length"])
-        return config_map(self.namespace, f"{boat['metadata']['name']}-{name}", length=length)
+    def part(self, widget: Object, name: str) -> Object:
+        length = str(widget["spec"]["length"])
+        return config_map(self.namespace, f"{widget['metadata']['name']}-{name}", length=length)
 
     def is_done(self) -> bool:
-        """By the caches alone: every boat has exactly its parts, and says so."""
-        return all(self._is_built(boat) for boat in self.boats.all())
+        """By the caches alone: every widget has exactly its parts, and says so."""
+        return all(self._is_built(widget) for widget in self.widgets.all())
 
-    def _is_built(self, boat: Object) -> bool:
-        names = PARTS[: boat["spec"].get("sails", 2) + 1]
-        wanted = {f"{boat['metadata']['name']}-{name}" for name in names}
-        parts = self.parts.owned_by(boat["metadata"]["uid"])
+    def _is_built(self, widget: Object) -> bool:
+        names = PARTS[: widget["spec"].get("sails", 2) + 1]
+        wanted = {f"{widget['metadata']['name']}-{name}" for name in names}
+        parts = self.parts.owned_by(widget["metadata"]["uid"])
         return (
             {part["metadata"]["name"] for part in parts} == wanted
-            and all(part["data"] == {"length": str(boat["spec"]["length"])} for part in parts)
-            and (boat.get("status") or {}).get("phase") == f"{len(names)} parts"
+            and all(part["data"] == {"length": str(widget["spec"]["length"])} for part in parts)
+            and (widget.get("status") or {}).get("phase") == f"{len(names)} parts"
         )
 
     async def until_done(self, seconds: float = 30.0) -> None:
         """Until the caches say so; every change of them is a reason to look."""
         changed = asyncio.Event()
-        for cache in (self.boats, self.parts):
+        for cache in (self.widgets, self.parts):
             cache.on_change(lambda _: changed.set())
         async with asyncio.timeout(seconds):
             while not self.is_done():
@@ -87,17 +89,17 @@ class Shipyard:
             # A watch may tell of a write before the write itself is answered.
             await self.queue.idle()
 
-    async def look_at_all(self) -> None:
-        """One more look at every boat, changed or not."""
-        for key in self.boats.known():
+    async def reconcile_all(self) -> None:
+        """One more look at every widget, changed or not."""
+        for key in self.widgets.known():
             await self.look(key)
 
 
 @contextlib.asynccontextmanager
 async def working(
     connection: Connection, namespace: str, seed: int = 0, page: int = 3
-) -> AsyncIterator[Shipyard]:
-    """A shipyard at work, with a client of its own."""
+) -> AsyncIterator[RunningController]:
+    """A controller at work, with a client of its own."""
     requests: Counter[str] = Counter()
 
     def count(answered: Answered) -> None:
@@ -107,9 +109,9 @@ async def working(
     bounds = Limits(rate=10_000, burst=10_000, page=page, first_delay=0.01, longest_delay=0.1)
     # Waits between tries are a twentieth of the real ones: a test has less patience.
     clock = Clock(sleep=lambda seconds: asyncio.sleep(seconds / 20))
-    tempo = Tempo(bounds, clock, chance=chance, count=count)
-    async with Client(connection, manager="shipyard", tempo=tempo) as client:
-        yard = Shipyard(client, tempo, namespace, requests)
+    options = ClientOptions(bounds, clock, chance=chance, count=count)
+    async with Client(connection, manager="sample", options=options) as client:
+        yard = RunningController(client, options, namespace, requests)
         task = asyncio.create_task(runtime.operate(yard.watches, yard.queue, yard.look))
         try:
             await yard.watches.synced(30)

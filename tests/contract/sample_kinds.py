@@ -4,14 +4,14 @@ from typing import Annotated
 
 import msgspec
 
-from fairlead._sample import depot
-from fairlead.intents.kubernetes import Api, Kind, Shown
+from fairlead.engine.sample import depot
+from fairlead.kubernetes.kinds import Api, Kind, Shown
 
 CONFIG_MAPS = Api("", "v1", "configmaps", "ConfigMap")
 
 
 class Spec(msgspec.Struct):
-    """A boat as it is ordered."""
+    """A widget as it is ordered."""
 
     length: Annotated[int, msgspec.Meta(ge=1, le=400)]
     sails: int = 2
@@ -33,5 +33,5 @@ def kind(plural: str, name: str, finalizer: str = "") -> Kind:
     )
 
 
-BOAT = kind("boats", "Boat")
-SKIFF = kind("skiffs", "Skiff", finalizer="tests.fairlead.dev/mooring")
+WIDGET = kind("widgets", "Widget")
+GIZMO = kind("gizmos", "Gizmo", finalizer="tests.fairlead.dev/mooring")

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from fairlead.adapters.kubernetes.admission import Problem, Question, Verdict, Webhooks
-from fairlead.adapters.kubernetes.certificates import Certificates, Station
-from fairlead.adapters.kubernetes.objects import Key, Object
 from fairlead.errors import Rejected, Unavailable
+from fairlead.kubernetes.objects import Key, Object
+from fairlead.kubernetes.webhook.admission import Problem, Question, Verdict, Webhooks
+from fairlead.kubernetes.webhook.certificates import CertificatePlace, Certificates
 from tests.contract.kubernetes import Api
-from tests.contract.kubernetes_samples import BOATS, boat
+from tests.contract.kubernetes_samples import WIDGETS, widget
 from tests.fakes.kubernetes.kinds import WEBHOOKS
 
 
@@ -27,11 +27,11 @@ def configuration(api: Api, port: int, policy: str) -> Object:
         "apiGroups": ["tests.fairlead.dev"],
         "apiVersions": ["v1"],
         "operations": ["CREATE", "UPDATE"],
-        "resources": ["boats"],
+        "resources": ["widgets"],
     }
     url = f"https://127.0.0.1:{port}/validate"
     hook = {
-        "name": "boats.fairlead.dev",
+        "name": "widgets.fairlead.dev",
         "clientConfig": {"url": url},
         "rules": [rule],
         "failurePolicy": policy,
@@ -47,8 +47,8 @@ def configuration(api: Api, port: int, policy: str) -> Object:
 @contextlib.asynccontextmanager
 async def guarded(api: Api, policy: str) -> AsyncIterator[contextlib.AsyncExitStack]:
     """The webhook at work; close the stack given to take it down."""
-    station = Station(api.key("webhook"), ("127.0.0.1",), ((WEBHOOKS, api.namespace),))
-    served = Certificates(api.client, station)
+    controller = CertificatePlace(api.key("webhook"), ("127.0.0.1",), ((WEBHOOKS, api.namespace),))
+    served = Certificates(api.client, controller)
     async with contextlib.AsyncExitStack() as stack:
         webhooks = Webhooks({"/validate": seaworthy})
         port = await stack.enter_async_context(webhooks.serving("127.0.0.1", 0, served.context))
@@ -64,7 +64,7 @@ async def until_asked(api: Api) -> None:
     """The API server learns of a new webhook by a watch of its own."""
     for number in range(200):
         try:
-            await api.client.create(BOATS, boat(api.namespace, f"probe-{number}", sails=13))
+            await api.client.create(WIDGETS, widget(api.namespace, f"probe-{number}", sails=13))
         except (Rejected, Unavailable):
             return
     pytest.fail("the API server never asked")
@@ -81,8 +81,8 @@ async def test_an_invalid_object_is_refused_with_field_and_reason(real: Api) -> 
     async with guarded(real, "Fail"):
         await until_asked(real)
         with pytest.raises(Rejected, match=r"spec.sails: thirteen brings bad luck"):
-            await real.client.create(BOATS, boat(real.namespace, "a", sails=13))
-        made = await real.client.create(BOATS, boat(real.namespace, "b", sails=3))
+            await real.client.create(WIDGETS, widget(real.namespace, "a", sails=13))
+        made = await real.client.create(WIDGETS, widget(real.namespace, "b", sails=3))
 
     assert made["spec"]["sails"] == 3
 
@@ -92,13 +92,13 @@ async def test_without_the_webhook_policy_fail_keeps_everything_out(real: Api) -
         await until_asked(real)
         await webhook.aclose()
         with pytest.raises(Unavailable):
-            await real.client.create(BOATS, boat(real.namespace, "a", sails=3))
+            await real.client.create(WIDGETS, widget(real.namespace, "a", sails=3))
 
 
 async def test_without_the_webhook_policy_ignore_lets_everything_in(real: Api) -> None:
     async with guarded(real, "Ignore") as webhook:
         await until_asked(real)
         await webhook.aclose()
-        made = await real.client.create(BOATS, boat(real.namespace, "a", sails=13))
+        made = await real.client.create(WIDGETS, widget(real.namespace, "a", sails=13))
 
     assert made["spec"]["sails"] == 13

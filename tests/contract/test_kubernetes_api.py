@@ -5,23 +5,23 @@ import asyncio
 import msgspec
 import pytest
 
-from fairlead.adapters.kubernetes import answers
-from fairlead.adapters.kubernetes.client import Preconditions, WatchEvent
-from fairlead.adapters.kubernetes.objects import Key, Resource, Selection, is_deleting
 from fairlead.errors import Conflict, NotFound, Rejected, Unauthorised
+from fairlead.kubernetes import api_errors
+from fairlead.kubernetes.client.client import Preconditions, WatchEvent
+from fairlead.kubernetes.objects import Key, Resource, Selection, is_deleting
 from tests.contract.kubernetes import PATIENCE, Api, collect, gone, names, until
 from tests.contract.kubernetes_samples import (
-    BOATS,
     CONFIG_MAPS,
     DEPLOYMENTS,
     NAMESPACES,
-    boat,
+    WIDGETS,
     config_map,
     deployment,
     held,
     labelled,
     namespace,
     owned,
+    widget,
 )
 
 
@@ -39,7 +39,7 @@ async def test_create_gives_identity_version_and_time(api: Api) -> None:
 async def test_create_of_a_taken_name_is_told_apart_from_other_conflicts(api: Api) -> None:
     await api.client.create(CONFIG_MAPS, config_map(api.namespace, "a"))
 
-    with pytest.raises(answers.AlreadyExists):
+    with pytest.raises(api_errors.AlreadyExists):
         await api.client.create(CONFIG_MAPS, config_map(api.namespace, "a"))
 
 
@@ -75,31 +75,31 @@ async def test_replace_with_an_old_version_is_a_conflict(api: Api) -> None:
 
 
 async def test_replace_of_a_custom_object_needs_a_version(api: Api) -> None:
-    await api.client.create(BOATS, boat(api.namespace, "a"))
+    await api.client.create(WIDGETS, widget(api.namespace, "a"))
 
     with pytest.raises(Rejected, match=r"metadata.resourceVersion"):
-        await api.client.replace(BOATS, boat(api.namespace, "a", length=13))
+        await api.client.replace(WIDGETS, widget(api.namespace, "a", length=13))
 
 
 async def test_a_write_that_changes_nothing_keeps_the_version(api: Api) -> None:
-    made = await api.client.create(BOATS, boat(api.namespace, "a"))
+    made = await api.client.create(WIDGETS, widget(api.namespace, "a"))
 
-    again = await api.client.replace(BOATS, made)
-    patched = await api.client.patch(BOATS, api.key("a"), {"spec": {"length": 12}})
+    again = await api.client.replace(WIDGETS, made)
+    patched = await api.client.patch(WIDGETS, api.key("a"), {"spec": {"length": 12}})
 
     assert again["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
     assert patched["metadata"]["resourceVersion"] == made["metadata"]["resourceVersion"]
 
 
-@pytest.mark.parametrize("resource", [BOATS, DEPLOYMENTS], ids=str)
+@pytest.mark.parametrize("resource", [WIDGETS, DEPLOYMENTS], ids=str)
 async def test_generation_follows_the_spec_alone(api: Api, resource: Resource) -> None:
-    sample = boat if resource == BOATS else deployment
-    change = {"length": 13} if resource == BOATS else {"replicas": 3}
+    sample = widget if resource == WIDGETS else deployment
+    change = {"length": 13} if resource == WIDGETS else {"replicas": 3}
     made = await api.client.create(resource, sample(api.namespace, "a"))
     key = api.key("a")
 
     labelled_one = await api.client.patch(resource, key, {"metadata": {"labels": {"x": "y"}}})
-    status = {"phase": "Afloat"} if resource == BOATS else {"observedGeneration": 1}
+    status = {"phase": "Afloat"} if resource == WIDGETS else {"observedGeneration": 1}
     told = await api.client.patch_status(resource, key, status)
     changed = await api.client.patch(resource, key, {"spec": change})
 
@@ -110,12 +110,14 @@ async def test_generation_follows_the_spec_alone(api: Api, resource: Resource) -
 
 
 async def test_status_has_a_road_of_its_own(api: Api) -> None:
-    made = await api.client.create(BOATS, {**boat(api.namespace, "a"), "status": {"phase": "x"}})
+    made = await api.client.create(
+        WIDGETS, {**widget(api.namespace, "a"), "status": {"phase": "x"}}
+    )
     key = api.key("a")
 
-    by_main = await api.client.patch(BOATS, key, {"status": {"phase": "Lost"}})
+    by_main = await api.client.patch(WIDGETS, key, {"status": {"phase": "Lost"}})
     by_status = await api.client.patch(
-        BOATS, key, {"status": {"phase": "Afloat"}, "spec": {"length": 99}}, subresource="status"
+        WIDGETS, key, {"status": {"phase": "Afloat"}, "spec": {"length": 99}}, subresource="status"
     )
 
     assert "status" not in made
@@ -132,18 +134,18 @@ async def test_a_kind_without_status_has_no_status_road(api: Api) -> None:
 
 
 async def test_schema_defaults_prunes_and_refuses_with_field_and_reason(api: Api) -> None:
-    made = await api.client.create(BOATS, boat(api.namespace, "a", unknown="x"))
+    made = await api.client.create(WIDGETS, widget(api.namespace, "a", unknown="x"))
 
     with pytest.raises(Rejected, match=r"spec.length: .*less than or equal to 400") as refused:
-        await api.client.create(BOATS, boat(api.namespace, "b", length=4000))
+        await api.client.create(WIDGETS, widget(api.namespace, "b", length=4000))
     with pytest.raises(Rejected, match=r"spec.rig: Unsupported value"):
-        await api.client.create(BOATS, boat(api.namespace, "b", rig="raft"))
+        await api.client.create(WIDGETS, widget(api.namespace, "b", rig="raft"))
     with pytest.raises(Rejected, match=r"spec.length: Required value"):
-        await api.client.create(BOATS, {**boat(api.namespace, "b"), "spec": {}})
+        await api.client.create(WIDGETS, {**widget(api.namespace, "b"), "spec": {}})
 
     assert made["spec"] == {"length": 12, "sails": 2}
     said = refused.value.__cause__
-    assert isinstance(said, answers.StatusError)
+    assert isinstance(said, api_errors.StatusError)
     assert [cause.field for cause in said.causes] == ["spec.length"]
 
 
@@ -186,63 +188,65 @@ async def test_delete_checks_uid_and_version(api: Api) -> None:
 
 async def test_finalizers_hold_a_deleted_object_until_they_are_gone(api: Api) -> None:
     key = api.key("a")
-    made = await api.client.create(BOATS, held(boat(api.namespace, "a"), "tests.fairlead.dev/x"))
+    made = await api.client.create(
+        WIDGETS, held(widget(api.namespace, "a"), "tests.fairlead.dev/x")
+    )
 
-    left = await api.client.delete(BOATS, key)
-    again = await api.client.delete(BOATS, key)
+    left = await api.client.delete(WIDGETS, key)
+    again = await api.client.delete(WIDGETS, key)
     with pytest.raises(Rejected, match=r"finalizers"):
         await api.client.patch(
-            BOATS,
+            WIDGETS,
             key,
             {"metadata": {"finalizers": ["tests.fairlead.dev/x", "tests.fairlead.dev/y"]}},
         )
-    released = await api.client.patch(BOATS, key, {"metadata": {"finalizers": []}})
+    released = await api.client.patch(WIDGETS, key, {"metadata": {"finalizers": []}})
 
     assert left["metadata"]["deletionTimestamp"]
     assert left["metadata"]["generation"] == made["metadata"]["generation"] + 1
     assert again["metadata"]["deletionTimestamp"] == left["metadata"]["deletionTimestamp"]
     assert released["metadata"]["uid"] == made["metadata"]["uid"]
     with pytest.raises(NotFound):
-        await api.client.get(BOATS, key)
+        await api.client.get(WIDGETS, key)
 
 
 @pytest.mark.usefixtures("controllers")
 async def test_children_go_when_their_last_owner_goes(api: Api) -> None:
-    first = await api.client.create(BOATS, boat(api.namespace, "first"))
-    second = await api.client.create(BOATS, boat(api.namespace, "second"))
+    first = await api.client.create(WIDGETS, widget(api.namespace, "first"))
+    second = await api.client.create(WIDGETS, widget(api.namespace, "second"))
     await api.client.create(CONFIG_MAPS, owned(config_map(api.namespace, "one"), first))
     await api.client.create(CONFIG_MAPS, owned(config_map(api.namespace, "both"), first, second))
 
-    await api.client.delete(BOATS, api.key("first"))
+    await api.client.delete(WIDGETS, api.key("first"))
     await gone(api, CONFIG_MAPS, "one")
 
     assert (await api.client.get(CONFIG_MAPS, api.key("both")))["metadata"]["uid"]
-    await api.client.delete(BOATS, api.key("second"))
+    await api.client.delete(WIDGETS, api.key("second"))
     await gone(api, CONFIG_MAPS, "both")
 
 
 @pytest.mark.usefixtures("controllers")
 async def test_foreground_deletion_waits_for_the_children(api: Api) -> None:
-    parent = await api.client.create(BOATS, boat(api.namespace, "parent"))
+    parent = await api.client.create(WIDGETS, widget(api.namespace, "parent"))
     child = held(owned(config_map(api.namespace, "child"), parent), "tests.fairlead.dev/x")
     await api.client.create(CONFIG_MAPS, child)
 
-    left = await api.client.delete(BOATS, api.key("parent"), propagation="Foreground")
+    left = await api.client.delete(WIDGETS, api.key("parent"), propagation="Foreground")
 
     assert "foregroundDeletion" in left["metadata"]["finalizers"]
     await until(api.client, CONFIG_MAPS, api.key("child"), lambda child: is_deleting(child or {}))
-    assert await api.client.get(BOATS, api.key("parent"))
+    assert await api.client.get(WIDGETS, api.key("parent"))
     await api.client.patch(CONFIG_MAPS, api.key("child"), {"metadata": {"finalizers": None}})
-    await gone(api, BOATS, "parent")
+    await gone(api, WIDGETS, "parent")
 
 
 @pytest.mark.usefixtures("controllers")
 async def test_orphaned_children_stay_without_their_owner(api: Api) -> None:
-    parent = await api.client.create(BOATS, boat(api.namespace, "parent"))
+    parent = await api.client.create(WIDGETS, widget(api.namespace, "parent"))
     await api.client.create(CONFIG_MAPS, owned(config_map(api.namespace, "child"), parent))
 
-    await api.client.delete(BOATS, api.key("parent"), propagation="Orphan")
-    await gone(api, BOATS, "parent")
+    await api.client.delete(WIDGETS, api.key("parent"), propagation="Orphan")
+    await gone(api, WIDGETS, "parent")
 
     child = await api.client.get(CONFIG_MAPS, api.key("child"))
     assert "ownerReferences" not in child["metadata"] or not child["metadata"]["ownerReferences"]
@@ -251,14 +255,14 @@ async def test_orphaned_children_stay_without_their_owner(api: Api) -> None:
 async def test_a_terminating_namespace_takes_nothing_new(api: Api) -> None:
     home = await api.client.create(NAMESPACES, namespace())
     name = home["metadata"]["name"]
-    await api.client.create(BOATS, held(boat(name, "anchor"), "tests.fairlead.dev/x"))
+    await api.client.create(WIDGETS, held(widget(name, "anchor"), "tests.fairlead.dev/x"))
     await api.client.delete(NAMESPACES, Key("", name))
 
     with pytest.raises(Unauthorised) as refused:
         await api.client.create(CONFIG_MAPS, config_map(name, "late"))
 
     assert "being deleted" in refused.value.hint
-    await api.client.patch(BOATS, Key(name, "anchor"), {"metadata": {"finalizers": None}})
+    await api.client.patch(WIDGETS, Key(name, "anchor"), {"metadata": {"finalizers": None}})
 
 
 @pytest.mark.parametrize(
@@ -278,29 +282,29 @@ async def test_label_selectors(api: Api, selector: str, expected: list[str]) -> 
         ("b", {"tier": "web", "env": "test"}),
         ("c", {"tier": "db"}),
     ):
-        await api.client.create(BOATS, labelled(boat(api.namespace, name), **labels))
+        await api.client.create(WIDGETS, labelled(widget(api.namespace, name), **labels))
 
-    assert await names(api, BOATS, labels=selector) == expected
+    assert await names(api, WIDGETS, labels=selector) == expected
 
 
 async def test_field_selectors(api: Api) -> None:
     for name in ("a", "b"):
-        await api.client.create(BOATS, boat(api.namespace, name))
+        await api.client.create(WIDGETS, widget(api.namespace, name))
 
-    assert await names(api, BOATS, fields="metadata.name=b") == ["b"]
+    assert await names(api, WIDGETS, fields="metadata.name=b") == ["b"]
     with pytest.raises(Rejected):
-        await names(api, BOATS, fields="spec.length=12")
+        await names(api, WIDGETS, fields="spec.length=12")
 
 
 async def test_pages_are_one_snapshot(api: Api) -> None:
     for name in ("a", "b", "c", "d", "e"):
-        await api.client.create(BOATS, boat(api.namespace, name))
+        await api.client.create(WIDGETS, widget(api.namespace, name))
     chosen = Selection(namespace=api.namespace)
 
-    first = await api.client.page(BOATS, chosen)
-    await api.client.delete(BOATS, api.key("d"))
-    second = await api.client.page(BOATS, chosen, first.next)
-    third = await api.client.page(BOATS, chosen, second.next)
+    first = await api.client.page(WIDGETS, chosen)
+    await api.client.delete(WIDGETS, api.key("d"))
+    second = await api.client.page(WIDGETS, chosen, first.next)
+    third = await api.client.page(WIDGETS, chosen, second.next)
 
     found = [
         msgspec.json.decode(item)["metadata"]["name"]
@@ -353,7 +357,7 @@ async def test_a_watch_ends_in_time_and_leaves_bookmarks(api: Api) -> None:
 
 
 async def test_a_watch_from_forgotten_history_is_expired(api: Api) -> None:
-    # Boats: their history begins when the kind is installed. A new cluster still knows all
+    # Widgets: their history begins when the kind is installed. A new cluster still knows all
     # that ever happened to the kinds that it was born with.
-    with pytest.raises(answers.Expired):
-        await collect(api, Selection(namespace=api.namespace), "1", enough=1, resource=BOATS)
+    with pytest.raises(api_errors.Expired):
+        await collect(api, Selection(namespace=api.namespace), "1", enough=1, resource=WIDGETS)

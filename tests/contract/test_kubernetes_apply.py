@@ -2,17 +2,17 @@
 
 import pytest
 
-from fairlead.adapters.kubernetes import answers
-from fairlead.adapters.kubernetes.objects import Object
 from fairlead.errors import Conflict
+from fairlead.kubernetes import api_errors
+from fairlead.kubernetes.objects import Object
 from tests.contract.kubernetes import Api
 from tests.contract.kubernetes_samples import (
-    BOATS,
     CONFIG_MAPS,
     DEPLOYMENTS,
-    boat,
+    WIDGETS,
     config_map,
     deployment,
+    widget,
 )
 
 
@@ -59,7 +59,7 @@ async def test_apply_over_anothers_field_is_a_conflict_until_forced(api: Api) ->
     forced = await api.client.apply(CONFIG_MAPS, wanted, force=True)
 
     said = refused.value.__cause__
-    assert isinstance(said, answers.StatusError)
+    assert isinstance(said, api_errors.StatusError)
     assert [(c.field, c.reason) for c in said.causes] == [(".data.color", "FieldManagerConflict")]
     assert forced["data"] == {"color": "blue"}
     assert list(owners(forced)) == ["fairlead Apply"]
@@ -99,12 +99,12 @@ async def test_an_update_takes_the_fields_it_changes(api: Api) -> None:
 
 async def test_lists_with_keys_are_merged_item_by_item(api: Api) -> None:
     ours = [{"name": "ann", "role": "mate"}, {"name": "bob"}]
-    await api.client.apply(BOATS, boat(api.namespace, "a", crew=ours))
-    theirs = boat(api.namespace, "a", crew=[{"name": "cy", "role": "cook"}])
+    await api.client.apply(WIDGETS, widget(api.namespace, "a", crew=ours))
+    theirs = widget(api.namespace, "a", crew=[{"name": "cy", "role": "cook"}])
     del theirs["spec"]["length"]
 
-    both = await api.other.apply(BOATS, theirs)
-    after = await api.client.apply(BOATS, boat(api.namespace, "a", crew=ours[:1]))
+    both = await api.other.apply(WIDGETS, theirs)
+    after = await api.client.apply(WIDGETS, widget(api.namespace, "a", crew=ours[:1]))
 
     assert [m["name"] for m in both["spec"]["crew"]] == ["ann", "bob", "cy"]
     assert after["spec"]["crew"] == [
@@ -117,11 +117,11 @@ async def test_lists_with_keys_are_merged_item_by_item(api: Api) -> None:
 
 
 async def test_plain_lists_are_owned_whole(api: Api) -> None:
-    await api.client.apply(BOATS, boat(api.namespace, "a", ports=["Kiel", "Oslo"]))
-    theirs = boat(api.namespace, "a", ports=["Oslo"])
+    await api.client.apply(WIDGETS, widget(api.namespace, "a", ports=["Kiel", "Oslo"]))
+    theirs = widget(api.namespace, "a", ports=["Oslo"])
 
     with pytest.raises(Conflict, match=r"spec.ports"):
-        await api.other.apply(BOATS, theirs)
+        await api.other.apply(WIDGETS, theirs)
 
 
 async def test_containers_of_a_deployment_are_told_apart_by_name(api: Api) -> None:
@@ -140,11 +140,11 @@ async def test_containers_of_a_deployment_are_told_apart_by_name(api: Api) -> No
 
 
 async def test_status_is_applied_by_its_own_road(api: Api) -> None:
-    await api.client.apply(BOATS, boat(api.namespace, "a"))
-    told = {**boat(api.namespace, "a"), "status": {"phase": "Afloat"}}
+    await api.client.apply(WIDGETS, widget(api.namespace, "a"))
+    told = {**widget(api.namespace, "a"), "status": {"phase": "Afloat"}}
     del told["spec"]
 
-    after = await api.client.apply(BOATS, told, subresource="status")
+    after = await api.client.apply(WIDGETS, told, subresource="status")
 
     assert after["status"] == {"phase": "Afloat"}
     assert owners(after)["fairlead Apply status"] == {"f:status": {"f:phase": {}}}

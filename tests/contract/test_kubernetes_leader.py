@@ -4,12 +4,12 @@ import asyncio
 
 import pytest
 
-from fairlead.adapters.kubernetes.clock import Clock
-from fairlead.adapters.kubernetes.events import EVENTS, Occurrence, Recorder
-from fairlead.adapters.kubernetes.leader import LEASES, Candidacy, Election, Term
-from fairlead.adapters.kubernetes.objects import Selection
+from fairlead.kubernetes.client.clock import Clock
+from fairlead.kubernetes.controller.leader import LEASES, Candidacy, Election, Term
+from fairlead.kubernetes.objects import Selection
+from fairlead.kubernetes.writes.events import EVENTS, Occurrence, Recorder
 from tests.contract.kubernetes import PATIENCE, Api
-from tests.contract.kubernetes_samples import BOATS, boat
+from tests.contract.kubernetes_samples import WIDGETS, widget
 from tests.fakes.kubernetes.hand_clock import HandClock
 
 
@@ -74,7 +74,7 @@ async def test_events_are_taken_and_counted(api: Api) -> None:
     clock = HandClock()
     # The wall clock stays true: the API server does not care, but a person reading would.
     recorder = Recorder(api.client, "pod-1", Clock(monotonic=lambda: clock.seconds))
-    parent = await api.client.create(BOATS, boat(api.namespace, "a"))
+    parent = await api.client.create(WIDGETS, widget(api.namespace, "a"))
 
     for reason in ("Shifted", "Shifted", "RolledBack"):
         recorder.record(Occurrence(parent, reason, "canary at 10 %", kind="Warning"))

@@ -4,18 +4,18 @@ import asyncio
 
 import pytest
 
-from fairlead.adapters.kubernetes.objects import Key, uid_of
+from fairlead.kubernetes.objects import Key, uid_of
 from tests.contract.kubernetes import Api, gone
-from tests.contract.kubernetes_samples import BOATS, CONFIG_MAPS, boat
-from tests.contract.shipyard import Shipyard, working
+from tests.contract.kubernetes_samples import CONFIG_MAPS, WIDGETS, widget
+from tests.contract.sample_controller import RunningController, working
 
 
 async def launch(api: Api, *names: str) -> None:
     for name in names:
-        await api.other.create(BOATS, boat(api.namespace, name))
+        await api.other.create(WIDGETS, widget(api.namespace, name))
 
 
-async def heard(yard: Shipyard, key: Key) -> asyncio.Event:
+async def heard(yard: RunningController, key: Key) -> asyncio.Event:
     """Set when the part of this key changes in the cache."""
     event = asyncio.Event()
     yard.parts.on_change(lambda changed: event.set() if changed == key else None)
@@ -38,12 +38,12 @@ async def test_a_second_look_and_a_restart_write_nothing(api: Api) -> None:
     async with working(api.connection, api.namespace) as yard:
         await yard.until_done()
         before = yard.writes
-        await yard.look_at_all()
+        await yard.reconcile_all()
         after = yard.writes
 
     async with working(api.connection, api.namespace) as restarted:
         await restarted.until_done()
-        await restarted.look_at_all()
+        await restarted.reconcile_all()
 
     assert after == before
     assert restarted.writes == 0
@@ -54,7 +54,7 @@ async def test_an_edit_of_the_object_reaches_the_children(api: Api) -> None:
     async with working(api.connection, api.namespace) as yard:
         await yard.until_done()
         key = api.key("a")
-        await api.other.patch(BOATS, key, {"spec": {"length": 30, "sails": 1}})
+        await api.other.patch(WIDGETS, key, {"spec": {"length": 30, "sails": 1}})
         event = await heard(yard, api.key("a-mast"))
         await event.wait()
         await yard.until_done()
@@ -64,7 +64,7 @@ async def test_an_edit_of_the_object_reaches_the_children(api: Api) -> None:
     assert built == {"a-deck": {"length": "30"}, "a-hull": {"length": "30"}}
 
 
-async def test_a_hand_edit_of_a_child_is_taken_back(api: Api) -> None:
+async def test_a_hand_edit_of_a_child_is_restored(api: Api) -> None:
     await launch(api, "a")
     async with working(api.connection, api.namespace) as yard:
         await yard.until_done()
@@ -101,11 +101,11 @@ async def test_nothing_is_written_after_the_object_is_deleted(api: Api) -> None:
     async with working(api.connection, api.namespace) as yard:
         await yard.until_done()
         before = yard.writes
-        await api.other.delete(BOATS, api.key("a"))
+        await api.other.delete(WIDGETS, api.key("a"))
         for name in ("a-deck", "a-hull", "a-mast"):
             await gone(api, CONFIG_MAPS, name)
         await yard.until_done()
-        await yard.look_at_all()
+        await yard.reconcile_all()
         after = yard.writes
 
     assert after == before
@@ -116,10 +116,10 @@ async def test_an_object_made_again_under_its_name_gets_children_of_its_own(api:
     await launch(api, "a")
     async with working(api.connection, api.namespace) as yard:
         await yard.until_done()
-        first = await api.client.get(BOATS, api.key("a"))
-        await api.other.delete(BOATS, api.key("a"))
+        first = await api.client.get(WIDGETS, api.key("a"))
+        await api.other.delete(WIDGETS, api.key("a"))
         await launch(api, "a")
-        second = await api.client.get(BOATS, api.key("a"))
+        second = await api.client.get(WIDGETS, api.key("a"))
         async with asyncio.timeout(30):
             while len(yard.parts.owned_by(uid_of(second))) < 3:
                 event = await heard(yard, api.key("a-mast"))

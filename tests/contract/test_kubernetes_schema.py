@@ -4,13 +4,13 @@ from typing import Any
 
 import pytest
 
-from fairlead.adapters.kubernetes import schema
-from fairlead.adapters.kubernetes.objects import Key, Object
 from fairlead.errors import Rejected
+from fairlead.kubernetes import schema
+from fairlead.kubernetes.objects import Key, Object
 from tests.contract.kubernetes import Api, until
-from tests.fakes.kubernetes.ships import SHIPS
+from tests.fakes.kubernetes.sample_schema import GADGETS
 
-SHIP = SHIPS.resource
+GADGET = GADGETS.resource
 
 
 def is_served(definition: Object | None) -> bool:
@@ -19,32 +19,32 @@ def is_served(definition: Object | None) -> bool:
 
 
 @pytest.fixture
-async def ships(api: Api) -> Api:
-    key = Key("", "ships.tests.fairlead.dev")
-    await api.client.apply(schema.CRDS, schema.definition(SHIPS), force=True)
+async def gadgets(api: Api) -> Api:
+    key = Key("", "gadgets.tests.fairlead.dev")
+    await api.client.apply(schema.CRDS, schema.definition(GADGETS), force=True)
     await until(api.client, schema.CRDS, key, is_served)
     return api
 
 
-def ship(api: Api, name: str = "a", **spec: Any) -> Object:
+def gadget(api: Api, name: str = "a", **spec: Any) -> Object:
     return {
         "apiVersion": "tests.fairlead.dev/v1alpha1",
-        "kind": "Ship",
+        "kind": "Gadget",
         "metadata": {"namespace": api.namespace, "name": name},
         "spec": {"image": "shop:1", "steps": [{"share": 10}], **spec},
     }
 
 
-async def test_the_definition_is_structural(ships: Api) -> None:
-    found = await ships.client.get(schema.CRDS, Key("", "ships.tests.fairlead.dev"))
+async def test_the_definition_is_structural(gadgets: Api) -> None:
+    found = await gadgets.client.get(schema.CRDS, Key("", "gadgets.tests.fairlead.dev"))
 
     conditions = {c["type"]: c["status"] for c in found["status"]["conditions"]}
     assert conditions["Established"] == "True"
     assert conditions.get("NonStructuralSchema", "False") == "False"
 
 
-async def test_defaults_are_filled_in_and_unknown_fields_dropped(ships: Api) -> None:
-    made = await ships.client.create(SHIP, ship(ships, unknown=1, port=80))
+async def test_defaults_are_filled_in_and_unknown_fields_dropped(gadgets: Api) -> None:
+    made = await gadgets.client.create(GADGET, gadget(gadgets, unknown=1, port=80))
 
     assert made["spec"] == {
         "image": "shop:1",
@@ -66,25 +66,25 @@ async def test_defaults_are_filled_in_and_unknown_fields_dropped(ships: Api) -> 
         ({"steps": None}, r"spec\.steps"),
     ],
 )
-async def test_a_wrong_field_is_named(ships: Api, spec: Object, field: str) -> None:
+async def test_a_wrong_field_is_named(gadgets: Api, spec: Object, field: str) -> None:
     with pytest.raises(Rejected, match=field):
-        await ships.client.create(SHIP, ship(ships, **spec))
+        await gadgets.client.create(GADGET, gadget(gadgets, **spec))
 
 
-async def test_rules_refuse_with_their_field_and_words(ships: Api) -> None:
-    if not ships.real:
+async def test_rules_refuse_with_their_field_and_words(gadgets: Api) -> None:
+    if not gadgets.real:
         pytest.skip("the fake speaks no CEL")
 
     with pytest.raises(Rejected, match=r"spec\.steps: .*no step over half"):
-        await ships.client.create(SHIP, ship(ships, steps=[{"share": 60}]))
+        await gadgets.client.create(GADGET, gadget(gadgets, steps=[{"share": 60}]))
     with pytest.raises(Rejected, match="name too long"):
-        await ships.client.create(SHIP, ship(ships, name="a" * 41))
+        await gadgets.client.create(GADGET, gadget(gadgets, name="a" * 41))
 
 
-async def test_status_goes_by_its_own_road(ships: Api) -> None:
-    await ships.client.create(SHIP, ship(ships))
+async def test_status_goes_by_its_own_road(gadgets: Api) -> None:
+    await gadgets.client.create(GADGET, gadget(gadgets))
 
-    told = await ships.client.patch_status(SHIP, ships.key("a"), {"phase": "Afloat"})
+    told = await gadgets.client.patch_status(GADGET, gadgets.key("a"), {"phase": "Afloat"})
 
     assert told["status"]["phase"] == "Afloat"
     assert told["metadata"]["generation"] == 1

@@ -4,11 +4,11 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 
-from fairlead.adapters.kubernetes.cache import Cache
-from fairlead.adapters.kubernetes.objects import Key, Selection
-from fairlead.adapters.kubernetes.watch import Watches
+from fairlead.kubernetes.cache.store import Cache
+from fairlead.kubernetes.cache.watch import Watches
+from fairlead.kubernetes.objects import Key, Selection
 from tests.contract.kubernetes import PATIENCE, QUICK, Api
-from tests.contract.kubernetes_samples import BOATS, CONFIG_MAPS, boat, config_map, owned
+from tests.contract.kubernetes_samples import CONFIG_MAPS, WIDGETS, config_map, owned, widget
 
 
 @contextlib.asynccontextmanager
@@ -31,21 +31,21 @@ async def heard(cache: Cache, key: Key) -> asyncio.Event:
 
 async def test_a_cache_lists_in_pages_then_follows(api: Api) -> None:
     for name in ("a", "b", "c"):
-        await api.client.create(BOATS, boat(api.namespace, name))
+        await api.client.create(WIDGETS, widget(api.namespace, name))
     watches = Watches(api.client, QUICK)
-    cache = watches.of(BOATS, Selection(api.namespace))
+    cache = watches.of(WIDGETS, Selection(api.namespace))
 
     async with running(watches):
         first = [key.name for key in cache.known()]
         event = await heard(cache, api.key("d"))
-        await api.client.create(BOATS, boat(api.namespace, "d"))
+        await api.client.create(WIDGETS, widget(api.namespace, "d"))
         async with asyncio.timeout(PATIENCE):
             await event.wait()
         found = cache.get(api.key("d"))
 
     assert first == ["a", "b", "c"]
     assert found is not None
-    assert found["kind"] == "Boat"
+    assert found["kind"] == "Widget"
     assert "managedFields" not in found["metadata"]
 
 
@@ -69,7 +69,7 @@ async def test_an_own_write_is_never_followed_by_an_older_read(api: Api) -> None
 
 
 async def test_children_are_found_by_their_owner(api: Api) -> None:
-    parent = await api.client.create(BOATS, boat(api.namespace, "parent"))
+    parent = await api.client.create(WIDGETS, widget(api.namespace, "parent"))
     for name in ("one", "two"):
         await api.client.create(CONFIG_MAPS, owned(config_map(api.namespace, name), parent))
     watches = Watches(api.client, QUICK)

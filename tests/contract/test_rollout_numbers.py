@@ -12,16 +12,16 @@ from typing import Protocol
 
 import pytest
 
-from fairlead._demo.load import Load
-from fairlead.adapters.local import Machine
-from fairlead.adapters.local.sampler import Sampler
-from fairlead.adapters.processes import clean_up
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.numbers import Numbers, Point
-from fairlead.domain.traffic.routes import AT_HOME, STANDBY, Route, only_split
-from fairlead.intents import workloads
-from tests.contract.local import berth
-from tests.contract.local.stage import free_port
+from fairlead.areas.rollouts import workloads
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.local import LocalPlatform
+from fairlead.areas.rollouts.local.envoy_stats import EnvoyStats
+from fairlead.areas.rollouts.traffic_stats import Numbers, Point
+from fairlead.cli.demo.load import Load
+from fairlead.clients.processes import clean_up
+from fairlead.traffic.routes import PRIMARY_ONLY, STANDBY, Route, only_split
+from tests.contract.local import shop_platform
+from tests.contract.local.shop_versions import free_port
 from tests.contract.rollout_ports import Site
 from tests.fakes import fleet
 
@@ -64,8 +64,8 @@ class Painted:
 class Paved:
     """A real Envoy before two versions of the shop."""
 
-    def __init__(self, machine: Machine, site: Site, port: int) -> None:
-        self.numbers = Sampler(machine.workloads, lambda: dt.datetime.now(dt.UTC))
+    def __init__(self, machine: LocalPlatform, site: Site, port: int) -> None:
+        self.numbers = EnvoyStats(machine.workloads, lambda: dt.datetime.now(dt.UTC))
         self._site = site
         self._url = f"http://127.0.0.1:{port}/"
         self._share = 0
@@ -74,7 +74,7 @@ class Paved:
         for slot, version in zip((Slot.PRIMARY, Slot.CANARY), self._site.versions, strict=True):
             await self._site.ensure(slot, version, 1)
             await self._ready(slot)
-            await self._shown(AT_HOME if slot is Slot.PRIMARY else STANDBY)
+            await self._shown(PRIMARY_ONLY if slot is Slot.PRIMARY else STANDBY)
         await self.numbers.sample("shop")
 
     async def pass_by(self, requests: int, share: int) -> None:
@@ -106,12 +106,15 @@ class Paved:
 @contextlib.asynccontextmanager
 async def paved(folder: Path) -> AsyncIterator[Paved]:
     port = free_port()
-    async with berth.machine(folder) as machine:
-        papers = (berth.document("v1", port), berth.document("v2", port, EVER_FAILING))
-        wishes = [workloads.read(paper) for paper in papers]
-        for wish in wishes:
-            await machine.keep(wish)
-        versions = (wishes[0].want.version, wishes[1].want.version)
+    async with shop_platform.machine(folder) as machine:
+        papers = (
+            shop_platform.document("v1", port),
+            shop_platform.document("v2", port, EVER_FAILING),
+        )
+        desired_objects = [workloads.read(paper) for paper in papers]
+        for desired in desired_objects:
+            await machine.keep(desired)
+        versions = (desired_objects[0].want.version, desired_objects[1].want.version)
         street = Paved(machine, Site(machine, machine, versions), port)
         await street.open()
         yield street

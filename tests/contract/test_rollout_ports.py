@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.adapters.processes import clean_up
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.traffic.routes import AT_HOME, STANDBY, Route, only_split
-from fairlead.domain.traffic.weights import giving
-from tests.contract.local import berth
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.clients.processes import clean_up
+from fairlead.traffic.routes import PRIMARY_ONLY, STANDBY, Route, only_split
+from fairlead.traffic.weights import giving
+from tests.contract.local import shop_platform
 from tests.contract.rollout_ports import Site
-from tests.fakes.rollouts import Ground
-from tests.unit.domain.rollouts.world import version
+from tests.fakes.rollouts import FakePlatform
+from tests.unit.areas.rollouts.domain.world import version
 
 pytestmark = pytest.mark.xdist_group("envoy")
 
@@ -25,11 +25,11 @@ COMPARED = Route(joined=True, compared=True)
 @pytest.fixture(params=["fake", "local"])
 async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Site]:
     if request.param == "fake":
-        ground = Ground()
-        yield Site(ground, ground, (version("v1"), version("v2")))
+        platform = FakePlatform()
+        yield Site(platform, platform, (version("v1"), version("v2")))
         return
-    async with berth.machine(tmp_path) as machine:
-        first, second = await berth.kept(machine)
+    async with shop_platform.machine(tmp_path) as machine:
+        first, second = await shop_platform.kept(machine)
         yield Site(machine, machine, (first.want.version, second.want.version))
     await clean_up(tmp_path / "processes", drain_seconds=2.0)
 
@@ -64,7 +64,7 @@ async def test_a_slot_can_grow_shrink_and_change_its_version(site: Site) -> None
         await site.until(so)
 
 
-async def test_a_late_errand_of_a_lower_order_changes_nothing(site: Site) -> None:
+async def test_a_late_order_of_a_lower_number_changes_nothing(site: Site) -> None:
     old, new = site.versions
     first = await site.ensure(Slot.PRIMARY, old, 1)
     second = await site.ensure(Slot.PRIMARY, new, 1)
@@ -76,7 +76,7 @@ async def test_a_late_errand_of_a_lower_order_changes_nothing(site: Site) -> Non
     assert (pods.revision, pods.order) == (new.revision, second)
 
 
-async def test_an_errand_performed_twice_is_as_good_as_once(site: Site) -> None:
+async def test_an_order_performed_twice_is_as_good_as_once(site: Site) -> None:
     order = await site.ensure(Slot.CANARY, site.versions[1], 2)
 
     await site.ensure(Slot.CANARY, site.versions[1], 2, order)
@@ -105,7 +105,7 @@ async def test_a_baseline_stands_beside_the_canary_and_leaves_with_it(site: Site
     await site.ensure(Slot.PRIMARY, old, 1)
     await site.ensure(Slot.CANARY, new, 1)
     made = await site.ensure(Slot.BASELINE, old, 1)
-    await site.route(AT_HOME)
+    await site.route(PRIMARY_ONLY)
     await site.route(COMPARED)
 
     async def known() -> bool:
@@ -120,7 +120,7 @@ async def test_a_baseline_stands_beside_the_canary_and_leaves_with_it(site: Site
         return seen is not None and (seen.order, seen.share, seen.drift) == (order, 20, "")
 
     await site.until(shown)
-    for route in (COMPARED, AT_HOME):
+    for route in (COMPARED, PRIMARY_ONLY):
         await site.route(route)
     await site.remove()
     await site.ensure(Slot.BASELINE, old, 1, made)
@@ -135,7 +135,7 @@ async def test_a_baseline_stands_beside_the_canary_and_leaves_with_it(site: Site
 async def test_a_route_shows_its_order_and_its_share(site: Site) -> None:
     await site.ensure(Slot.PRIMARY, site.versions[0], 1)
     await site.ensure(Slot.CANARY, site.versions[1], 1)
-    for route in (AT_HOME, STANDBY, only_split(10), only_split(100), STANDBY, AT_HOME):
+    for route in (PRIMARY_ONLY, STANDBY, only_split(10), only_split(100), STANDBY, PRIMARY_ONLY):
         order = await site.route(route)
 
         async def so(order: int = order, share: int = route.share) -> bool:
@@ -145,7 +145,23 @@ async def test_a_route_shows_its_order_and_its_share(site: Site) -> None:
         await site.until(so)
 
 
-async def test_a_late_route_of_a_lower_order_changes_nothing(site: Site) -> None:
+async def test_a_canary_grows_under_its_weight(site: Site) -> None:
+    await site.ensure(Slot.PRIMARY, site.versions[0], 1)
+    await site.ensure(Slot.CANARY, site.versions[1], 1)
+    await site.route(STANDBY)
+    order = await site.route(only_split(50))
+
+    await site.ensure(Slot.CANARY, site.versions[1], 3)
+
+    async def known() -> bool:
+        pods, shown = await site.pods(Slot.CANARY), await site.shown()
+        grown = pods is not None and (pods.desired, pods.known) == (3, 3)
+        return grown and shown is not None and (shown.order, shown.share) == (order, 50)
+
+    await site.until(known)
+
+
+async def test_a_late_route_of_a_lower_number_changes_nothing(site: Site) -> None:
     await site.ensure(Slot.PRIMARY, site.versions[0], 1)
     await site.ensure(Slot.CANARY, site.versions[1], 1)
     late = await site.route(only_split(50))
@@ -163,7 +179,7 @@ async def test_a_late_route_of_a_lower_order_changes_nothing(site: Site) -> None
 async def test_the_mesh_gets_to_know_a_canary_that_has_joined(site: Site) -> None:
     await site.ensure(Slot.PRIMARY, site.versions[0], 1)
     await site.ensure(Slot.CANARY, site.versions[1], 1)
-    await site.route(AT_HOME)
+    await site.route(PRIMARY_ONLY)
     await site.route(STANDBY)
 
     async def known() -> bool:

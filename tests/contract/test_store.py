@@ -11,11 +11,13 @@ from fairlead.engine import messages
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
-from tests.engines import Cast, Home, engine, events, state, tell
+from tests.engines import Cast, Home, engine, events, serves, state, tell
 
 NOW = 1_000_000
 FIRST = {"stream": 0, "seq": 0, "n": 0}
 FENCE = 7
+SERVES = serves()
+KNOWS = '{"fan Ring": 1, "fan state Cargo": 1}'
 
 
 def stream(
@@ -55,7 +57,7 @@ def state_of(number: int, seen: int, version: int) -> protocol.NewState:
 
 
 def claimed(session: protocol.Session, fence: int = FENCE, now: int = NOW, limit: int = 99) -> Any:
-    rows = session.rows("claim_effects", fence=fence, now=now, limit=limit)
+    rows = session.rows("claim_effects", fence=fence, serves=SERVES, now=now, limit=limit)
     return sorted((row[0], row[1], row[2]) for row in rows)
 
 
@@ -220,7 +222,7 @@ def test_effects_are_settled_postponed_and_claimed_again(session: protocol.Sessi
         (2, 1, NOW, None, NOW, "closed"),
     ]
     assert claimed(session) == []
-    assert session.rows("next_effect") == [(NOW + 50,)]
+    assert session.rows("next_effect", serves=SERVES) == [(NOW + 50,)]
     assert claimed(session, now=NOW + 50) == [(1, 1, 1)]
 
 
@@ -256,9 +258,9 @@ def test_a_claim_skips_the_held_the_dead_the_early_and_what_is_over_the_limit(
 def test_a_claim_tells_all_that_performing_takes(session: protocol.Session) -> None:
     write(session, streams=[stream(1)], effects=[effect(1)])
 
-    rows = session.rows("claim_effects", fence=FENCE, now=NOW, limit=9)
+    rows = session.rows("claim_effects", fence=FENCE, serves=SERVES, now=NOW, limit=9)
 
-    assert rows == [(1, 1, 0, "Carry", 1, "{}", 0, "fan/1")]
+    assert rows == [(1, 1, 0, "Carry", 1, "{}", 0, "", "fan/1", "")]
 
 
 def test_in_an_ordered_lane_only_the_first_can_be_claimed(session: protocol.Session) -> None:
@@ -269,7 +271,7 @@ def test_in_an_ordered_lane_only_the_first_can_be_claimed(session: protocol.Sess
     assert claimed(session) == []
     write(session, settled=[messages.Hold(1, 1, 0, FENCE)])
     assert claimed(session) == [(1, 1, 1)]
-    assert load(session, "lane/1").streams[0].pending == 3
+    assert load(session, "lane/1").streams[0].pending == 2
 
 
 def test_a_dead_effect_blocks_its_lane_until_a_person_decides(session: protocol.Session) -> None:
@@ -296,8 +298,8 @@ def test_timers_are_replaced_cancelled_fired_and_ended(session: protocol.Session
     write(session, timers=[timer(1, seq=2, due=NOW + 5)], cancelled=[(1, "gone"), (1, "none")])
     write(session, ended=[2], events=[event(2)])
 
-    assert session.rows("claim_timers", fence=FENCE, now=NOW, limit=9) == []
-    rows = session.rows("claim_timers", fence=FENCE, now=NOW + 5, limit=9)
+    assert session.rows("claim_timers", fence=FENCE, knows=KNOWS, now=NOW, limit=9) == []
+    rows = session.rows("claim_timers", fence=FENCE, knows=KNOWS, now=NOW + 5, limit=9)
     assert rows == [(1, "bell", 2, "Ring", 1, "{}", NOW + 5, 0, "fan/1")]
     write(session, fired=[messages.TimerKey(1, "bell", 2)], timers=[timer(1, seq=3, due=NOW + 9)])
     assert session.rows("next_timer") == [(NOW + 9,)]
@@ -305,75 +307,24 @@ def test_timers_are_replaced_cancelled_fired_and_ended(session: protocol.Session
 
 def test_setting_a_timer_again_frees_it_from_whoever_claimed_it(session: protocol.Session) -> None:
     write(session, streams=[stream(1)], timers=[timer(1)])
-    session.rows("claim_timers", fence=FENCE, now=NOW, limit=9)
+    session.rows("claim_timers", fence=FENCE, knows=KNOWS, now=NOW, limit=9)
 
     write(session, timers=[timer(1, seq=2)])
 
-    assert len(session.rows("claim_timers", fence=FENCE + 1, now=NOW, limit=9)) == 1
+    assert len(session.rows("claim_timers", fence=FENCE + 1, knows=KNOWS, now=NOW, limit=9)) == 1
 
 
 def test_a_refused_timer_comes_again_unless_it_was_set_anew(session: protocol.Session) -> None:
     write(session, streams=[stream(1)], timers=[timer(1)])
-    session.rows("claim_timers", fence=FENCE, now=NOW, limit=9)
+    session.rows("claim_timers", fence=FENCE, knows=KNOWS, now=NOW, limit=9)
 
-    session.rows("postpone_timer", stream=1, name="bell", seq=99, due=1)
+    late = {"dead": None, "error": "no", "attempts": 1}
+    session.rows("postpone_timer", stream=1, name="bell", seq=99, due=1, **late)
     assert session.rows("next_timer") == [(None,)]
-    session.rows("postpone_timer", stream=1, name="bell", seq=1, due=NOW + 7)
+    session.rows("postpone_timer", stream=1, name="bell", seq=1, due=NOW + 7, **late)
 
-    (row,) = session.rows("claim_timers", fence=FENCE, now=NOW + 7, limit=9)
+    (row,) = session.rows("claim_timers", fence=FENCE, knows=KNOWS, now=NOW + 7, limit=9)
     assert row[7] == 1
-
-
-def test_a_lease_is_registered_renewed_and_lapses_for_good(session: protocol.Session) -> None:
-    ((fence,),) = session.rows("register_worker", name="a", until=100)
-    ((other,),) = session.rows("register_worker", name="a", until=50)
-
-    assert other > fence
-    assert session.rows("renew_worker", fence=fence, now=99, until=200) == [(fence,)]
-    assert session.rows("renew_worker", fence=other, now=50, until=200) == []
-    assert session.rows("live_workers", now=60) == [(fence, "a", 200)]
-    assert session.rows("lapsed_workers", now=60) == [(other,)]
-
-
-def test_what_a_lapsed_worker_held_comes_free_one_attempt_the_poorer(
-    session: protocol.Session,
-) -> None:
-    ((lapsed,),) = session.rows("register_worker", name="a", until=50)
-    ((living,),) = session.rows("register_worker", name="b", until=500)
-    write(
-        session,
-        streams=[stream(1)],
-        effects=[effect(1, n=0, owner=lapsed), effect(1, n=1, owner=living)],
-        timers=[timer(1)],
-    )
-    session.rows("claim_timers", fence=lapsed, now=NOW, limit=9)
-
-    freed = session.script([("free_effects", {"now": 100}), ("free_timers", {"now": 100})])
-
-    assert freed == [1, 1]
-    (row,) = session.rows("claim_effects", fence=living, now=NOW, limit=9)
-    assert (row[2], row[6]) == (0, 1)
-
-
-def test_what_a_worker_gives_back_is_unharmed(session: protocol.Session) -> None:
-    write(session, streams=[stream(1)], effects=[effect(1, owner=FENCE)])
-
-    session.rows("release_effects", fence=FENCE)
-
-    (row,) = session.rows("claim_effects", fence=FENCE + 1, now=NOW, limit=9)
-    assert row[6] == 0
-
-
-def test_leases_that_lapsed_long_ago_are_forgotten_and_their_fences_never_come_again(
-    session: protocol.Session,
-) -> None:
-    ((fence,),) = session.rows("register_worker", name="a", until=50)
-    session.rows("forget_workers", before=50)
-
-    ((later,),) = session.rows("register_worker", name="b", until=50)
-
-    assert later > fence
-    assert session.rows("lapsed_workers", now=100) == [(later,)]
 
 
 def test_a_script_is_one_commit_and_undone_whole_where_its_first_step_hits_nothing(
@@ -389,7 +340,8 @@ def test_a_script_is_one_commit_and_undone_whole_where_its_first_step_hits_nothi
 
 
 def test_a_script_that_fails_in_the_middle_leaves_nothing(session: protocol.Session) -> None:
-    token = {"id": "t", "name": "n", "role": "viewer", "digest": "d", "now": 1, "expires": None}
+    token = {"id": "t", "name": "n", "role": "viewer", "scope": "", "digest": "d", "now": 1}
+    token = {**token, "expires": None}
 
     with pytest.raises(protocol.Lost):
         session.script([("insert_token", token), ("insert_token", token)])
@@ -405,29 +357,25 @@ def test_a_fact_is_set_once(session: protocol.Session) -> None:
 
 
 def test_tokens_are_kept_listed_and_revoked_once(session: protocol.Session) -> None:
+    given = {"name": "n", "role": "viewer", "scope": "payments", "digest": "d"}
     for number in (2, 1):
-        session.rows(
-            "insert_token",
-            id=f"t{number}",
-            name="n",
-            role="viewer",
-            digest="d",
-            now=number,
-            expires=9 if number == 1 else None,
-        )
+        times = {"now": number, "expires": 9 if number == 1 else None}
+        session.rows("insert_token", id=f"t{number}", **given, **times)
 
     assert [row[0] for row in session.rows("list_tokens")] == ["t1", "t2"]
-    assert session.rows("get_token", id="t1") == [("t1", "n", "viewer", "d", 1, 9, None)]
+    assert session.rows("get_token", id="t1") == [
+        ("t1", "n", "viewer", "payments", "d", 1, 9, None)
+    ]
     assert session.rows("revoke_token", id="t1", now=5) == [("t1",)]
     assert session.rows("revoke_token", id="t1", now=6) == []
-    assert session.rows("get_token", id="t1")[0][6] == 5
+    assert session.rows("get_token", id="t1")[0][7] == 5
 
 
 def test_a_bookmark_moves_only_from_where_it_was_read(
     session: protocol.Session, rival: protocol.Session
 ) -> None:
     session.rows("start_projection", name="p", version=1)
-    step = {"name": "p", "version": 1, "tx": 0, "position": 5, "seen_tx": 0, "seen_position": 0}
+    step = {"name": "p", "version": 1, "tx": 0, "position": 5, "seen_tx": 0, "seen_position": -1}
     put = ("put_projected", {"name": "p", "rows": '[["k","{}"]]'})
 
     session.script([("advance_projection", step), put], first_must_hit=True)
@@ -491,8 +439,28 @@ async def test_a_stream_of_a_hundred_thousand_events_goes_on_from_its_state_row(
         assert await events(running, "counter/a") == ["Added"]
 
 
+def test_an_attribute_is_put_replaced_and_dropped(session: protocol.Session) -> None:
+    def put(value: str | None) -> list[str]:
+        attribute = protocol.NewAttribute(1, "fan", "phase", value)
+        write(session, events=[event(1, next(numbers))], attributes=[attribute])
+        asked = {"machine": "fan", "name": "phase", "low": "", "high": "z", "most": 9}
+        found = [
+            each
+            for each in ("a", "b")
+            if session.rows("count_values", **{**asked, "low": each, "high": each}) != [(0,)]
+        ]
+        assert session.rows("count_values", **asked) == [(len(found),)]
+        return found
+
+    numbers = iter(range(2, 9))
+    write(session, streams=[stream(1)])
+
+    assert [put("a"), put("b"), put(None)] == [["a"], ["b"], []]
+
+
 def test_every_field_of_the_writes_is_written_by_some_test() -> None:
-    text = Path(__file__).read_text()
+    files = Path(__file__).parent.glob("test_store*.py")
+    text = "".join(file.read_text() for file in files)
     fields = [field.name for field in dataclasses.fields(protocol.Writes) if field.name != "now"]
 
     assert [name for name in fields if f"{name}=[" not in text] == []

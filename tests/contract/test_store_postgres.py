@@ -1,5 +1,6 @@
 """What only several sessions at once can show: locks, skipped rows, and the order of commits."""
 
+import contextlib
 import threading
 from collections.abc import Iterator
 
@@ -7,10 +8,11 @@ import psycopg
 import pytest
 
 from fairlead import errors
-from fairlead.engine import library, messages
+from fairlead.engine import messages, visibility
 from fairlead.engine.store import postgres, protocol
 from tests.contract.test_store import (
     FENCE,
+    KNOWS,
     NOW,
     claimed,
     effect,
@@ -21,7 +23,7 @@ from tests.contract.test_store import (
     timer,
     write,
 )
-from tests.engines import Home, until
+from tests.engines import Home, fed, until
 
 Pair = tuple[protocol.Session, protocol.Session]
 
@@ -87,13 +89,31 @@ def test_without_care_the_second_to_commit_loses(sessions: Pair) -> None:
     assert load(second, "fan/1").streams[0].version == 2
 
 
+def test_a_statement_whose_preparation_was_cut_short_is_prepared_again(sessions: Pair) -> None:
+    """A batch is lost in the moment when its later statements would be prepared."""
+    _, second = sessions
+
+    def write_seq(seq: int, *, seen: int) -> None:
+        with second.transaction() as transaction:
+            transaction.load(protocol.Wanted(["fan/1"]))
+            states, events = [state_of(1, seen, seq)], [event(1, seq)]
+            transaction.write(protocol.Writes(NOW, states=states, events=events))
+
+    for seq, seen in [(9, 8), (9, 8), (2, 1), (3, 2), (9, 8)]:
+        with contextlib.suppress(protocol.Lost):
+            write_seq(seq, seen=seen)
+
+    write_seq(4, seen=3)
+    assert load(second, "fan/1").streams[0].version == 4
+
+
 def test_a_careful_look_at_a_hold_keeps_it_from_being_freed_meanwhile(sessions: Pair) -> None:
     first, second = sessions
-    ((fence,),) = first.rows("register_worker", name="a", until=50)
+    ((fence, _),) = first.rows("register_worker", name="a", now=0, lease=50, serves="[]")
     write(first, effects=[effect(1, owner=fence)])
     hold, freed = messages.Hold(1, 1, 0, fence), list[list[int]]()
     freeing = threading.Thread(
-        target=lambda: freed.append(second.script([("free_effects", {"now": 100})]))
+        target=lambda: freed.append(second.script([("free_effects", {"fences": [fence]})]))
     )
 
     with first.transaction() as transaction:
@@ -114,10 +134,27 @@ def test_two_that_claim_at_once_get_different_effects(sessions: Pair, postgres_h
         held.execute("SELECT 1 FROM timers WHERE stream = 1 FOR UPDATE")
 
         effects = claimed(second)
-        timers = second.rows("claim_timers", fence=FENCE, now=NOW, limit=9)
+        timers = second.rows("claim_timers", fence=FENCE, knows=KNOWS, now=NOW, limit=9)
 
     assert effects == [(1, 1, 2), (1, 1, 3)]
     assert [row[0] for row in timers] == [2]
+
+
+async def test_the_feed_keeps_a_streams_events_in_order_where_an_older_transaction_came_later(
+    sessions: Pair,
+) -> None:
+    """Its number was drawn with its first lock; the feed goes by numbers."""
+    first, second = sessions
+
+    with second.transaction() as older:
+        older.load(protocol.Wanted(["fan/1"], careful=True))
+        write(first, states=[state_of(2, 1, 2)], events=[event(2, 2)])
+        older.more(["fan/2"])
+        both = [event(2, 3), event(2, 4)]
+        older.write(protocol.Writes(NOW, states=[state_of(2, 2, 4)], events=both))
+
+    found = await fed(first, 5)
+    assert [each.seq for each in found if each.seq > 1] == [2, 3, 4]
 
 
 async def test_the_feed_never_skips_an_event_that_commits_late(
@@ -126,11 +163,11 @@ async def test_the_feed_never_skips_an_event_that_commits_late(
     """Drawn first, committed last: a reader that went by position would miss it for ever."""
     first, second = sessions
     seen: list[tuple[str, int]] = []
-    place = library.Place()
+    place = visibility.Place()
 
     def read() -> list[tuple[str, int]]:
         nonlocal place
-        found = library.feed(second, place)
+        found = visibility.feed(second, place)
         place = found[-1].place if found else place
         seen.extend((each.stream, each.seq) for each in found)
         return seen
@@ -149,7 +186,7 @@ async def test_the_feed_never_skips_an_event_that_commits_late(
 
     await until(all_seen)
     assert seen == [("fan/1", 1), ("fan/2", 1), ("fan/1", 2), ("fan/2", 2)]
-    assert library.feed_end(second) == place
+    assert visibility.feed_end(second) == place
 
 
 async def test_a_dump_restored_into_a_younger_cluster_is_adopted(
@@ -161,18 +198,18 @@ async def test_a_dump_restored_into_a_younger_cluster_is_adopted(
     first.rows("put_projected", name="p", rows='[["k","{}"]]')
     postgres_home.sql("UPDATE events SET tx = (tx::text::bigint + 5000000000)::text::xid8")
     postgres_home.sql("UPDATE projections SET tx = 5000000000, position = 2")
-    assert library.feed(first, library.Place()) == []
+    assert visibility.feed(first, visibility.Place()) == []
 
     assert postgres_home.store().migrate() == []
 
-    found = library.feed(first, library.Place())
+    found = await fed(first, 2)
     assert [(each.stream, each.seq) for each in found] == [("fan/1", 1), ("fan/2", 1)]
-    assert first.rows("get_projection", name="p") == [(1, 0, 0)]
+    assert first.rows("get_projection", name="p") == [(1, 0, -1)]
     assert first.rows("list_projected", name="p", after="", limit=9) == []
     write(first, states=[state_of(2, 1, 2)], events=[event(2, 2)])
 
     async def goes_on() -> bool:
-        later = library.feed(first, found[-1].place)
+        later = visibility.feed(first, found[-1].place)
         return [(each.stream, each.seq) for each in later] == [("fan/2", 2)]
 
     await until(goes_on)

@@ -25,7 +25,7 @@ NAMESPACE = "prod"
 
 
 @dataclass(frozen=True)
-class Road:
+class Dataplane:
     """What a test gets: hands on the API server, the node and the gateway."""
 
     plane: control_plane.ControlPlane
@@ -54,7 +54,7 @@ def plane(tmp_path: Path) -> Iterator[control_plane.ControlPlane]:
 
 
 @pytest.fixture
-async def road(plane: control_plane.ControlPlane, tmp_path: Path) -> AsyncIterator[Road]:
+async def data_plane(plane: control_plane.ControlPlane, tmp_path: Path) -> AsyncIterator[Dataplane]:
     trust = ssl.create_default_context(cafile=plane.certificate_authority)
     async with contextlib.AsyncExitStack() as stack:
         admin = await stack.enter_async_context(client.connect(plane.url, plane.admin_token, trust))
@@ -69,7 +69,7 @@ async def road(plane: control_plane.ControlPlane, tmp_path: Path) -> AsyncIterat
         await gateway.start()
         space = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
         await admin.create(client.path("v1", "namespaces"), space)
-        yield Road(plane, admin, kubelet, gateway)
+        yield Dataplane(plane, admin, kubelet, gateway)
 
 
 @pytest.fixture

@@ -10,29 +10,39 @@ from typing import Any
 import msgspec
 
 from fairlead import errors
-from fairlead.domain.rollouts import bonds, effects, messages, shapes, states
-from fairlead.domain.rollouts.group import GROUP
-from fairlead.domain.rollouts.limiter import LIMITER
-from fairlead.domain.rollouts.machine import ROLLOUT
-from fairlead.domain.rollouts.spec import Spec, Version
-from fairlead.engine import clock, library, service
+from fairlead.areas.rollouts import handlers
+from fairlead.areas.rollouts.domain import coordination, messages, states, status_codec
+from fairlead.areas.rollouts.domain.group import GROUP
+from fairlead.areas.rollouts.domain.limiter import LIMITER
+from fairlead.areas.rollouts.domain.machine import ROLLOUT
+from fairlead.areas.rollouts.domain.plan.spec import Spec, Version
+from fairlead.engine import clock, service, visibility
 from fairlead.engine.messages import command_id
 from fairlead.engine.store import sqlite
-from tests.dataplane.yard import Yard
+from tests.dataplane.platform import DataplanePlatform
+from tests.fakes.checks import registry
 
-STREAM = bonds.rollout_stream("shop")
+STREAM = coordination.rollout_stream("shop")
 PATIENCE = 90.0
 _ids = itertools.count()
 
 
 @contextlib.asynccontextmanager
-async def driven(yard: Yard, folder: Path) -> AsyncIterator[service.Engine]:
+async def driven(
+    dataplane_platform: DataplanePlatform, folder: Path
+) -> AsyncIterator[service.Engine]:
     """The machine on the real engine, told five times a second what is to be seen."""
     wall = clock.SystemClock()
-    world = effects.World(yard, yard, yard, yard, yard, wall.now)
+    world = handlers.RolloutPorts(
+        dataplane_platform,
+        dataplane_platform,
+        dataplane_platform,
+        registry(dataplane_platform),
+        wall.now,
+    )
     machines = (ROLLOUT, LIMITER, GROUP)
     store = sqlite.SqliteStore(folder / "fairlead.db")
-    parts = service.Parts(store, machines, effects.handlers(world), wall=wall)
+    parts = service.Parts(store, machines, handlers.handlers(world), wall=wall)
     store.migrate()
     async with service.Engine(parts).running() as engine:
 
@@ -40,7 +50,7 @@ async def driven(yard: Yard, folder: Path) -> AsyncIterator[service.Engine]:
             while True:
                 await asyncio.sleep(0.2)
                 if not isinstance(await state(engine), states.Unknown):
-                    seen = messages.Observed(await effects.sight(world, "shop"))
+                    seen = messages.Observed(await handlers.observed(world, "shop"))
                     await engine.submit(STREAM, seen, command_id(f"seen {next(_ids)}"))
 
         task = asyncio.create_task(watch())
@@ -54,14 +64,14 @@ async def driven(yard: Yard, folder: Path) -> AsyncIterator[service.Engine]:
 
 async def state(engine: service.Engine) -> Any:
     try:
-        seen = await engine.read(lambda session: library.stream(session, STREAM))
+        seen = await engine.read(lambda session: visibility.stream(session, STREAM))
     except errors.NotFound:
         return states.Unknown()
-    return msgspec.convert(seen.data, shapes.STATES[seen.state])
+    return msgspec.convert(seen.data, status_codec.STATES[seen.state])
 
 
 async def want(engine: service.Engine, name: str, spec: Spec) -> None:
-    wanted = messages.Want("shop", spec, Version(name, f"t-{name}", "", name), 3)
+    wanted = messages.Request("shop", spec, Version(name, f"t-{name}", "", name), 3)
     await engine.submit(STREAM, wanted, command_id(f"want {name} {next(_ids)}"))
 
 
@@ -71,8 +81,8 @@ async def until_idle(engine: service.Engine, stable: str, ended: str | None = No
         async with asyncio.timeout(PATIENCE):
             while True:
                 now = await state(engine)
-                if isinstance(now, states.Idle) and now.book.stable.revision == stable:
-                    outcome = now.book.outcome
+                if isinstance(now, states.Idle) and now.rollout.stable.revision == stable:
+                    outcome = now.rollout.outcome
                     if ended is None or (outcome and outcome.target.revision == ended):
                         return now
                 await asyncio.sleep(0.2)

@@ -11,7 +11,7 @@ import itertools
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 
-from fairlead._demo.shop import Shop, parse
+from fairlead.cli.demo.shop import Shop, parse
 from tests.cluster import client
 from tests.dataplane import apart
 
@@ -81,8 +81,8 @@ class Kubelet:
         version = _version(pod)
         if version:
             errors = str(self.errors.get(version, 0.0))
-            wish = parse(["--version", version, "--errors", errors])
-            running.shop = Shop(wish)
+            desired = parse(["--version", version, "--errors", errors])
+            running.shop = Shop(desired)
             running.server = await asyncio.start_server(
                 running.shop.serve, running.address, PORT, backlog=512
             )

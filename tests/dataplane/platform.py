@@ -8,24 +8,25 @@ import dataclasses
 import datetime as dt
 from typing import Any
 
-from fairlead.adapters.canaries.provider import (
+from fairlead.analysis import conditions
+from fairlead.areas.rollouts.domain import messages
+from fairlead.areas.rollouts.domain.observation import ObservedRoute, Pods
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.kubernetes.routing.provider import (
     Amend,
     Apply,
     Backend,
+    DesiredRoute,
     Found,
     Provider,
     Ref,
     Remove,
     Site,
-    Wanted,
     Write,
 )
-from fairlead.domain.analysis import conditions
-from fairlead.domain.rollouts import messages
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.ports import Slots
-from fairlead.domain.rollouts.sight import Pods, Shown
-from fairlead.domain.rollouts.spec import Check
+from fairlead.areas.rollouts.ports import Slots
+from fairlead.checks.spec import Check
+from fairlead.checks.subject import News, Subject
 from tests.cluster import client
 from tests.dataplane import kubelet
 
@@ -38,12 +39,14 @@ _REVISION = "tests.fairlead.dev/revision"
 NAMES = {Slot.PRIMARY: "shop", Slot.CANARY: "shop-canary", Slot.BASELINE: "shop-baseline"}
 
 
-class Yard:
+class DataplanePlatform:
     """Platform, router and everything else that a rollout asks for."""
 
-    def __init__(self, admin: client.Client, namespace: str, provider: Provider, wish: Any) -> None:
+    def __init__(
+        self, admin: client.Client, namespace: str, provider: Provider, desired: Any
+    ) -> None:
         backends = {slot.value: Backend(name, 80) for slot, name in NAMES.items()}
-        self.site = Site(namespace, "shop", wish=wish, **backends)
+        self.site = Site(namespace, "shop", desired=desired, **backends)
         self.provider = provider
         self.errors: dict[str, float] = {}
         self.news: list[str] = []
@@ -52,9 +55,9 @@ class Yard:
         self._orders: dict[Slot, int] = {}
         self._ready: dict[Slot, tuple[int, dt.datetime]] = {}
 
-    def wish(self, wish: Any) -> None:
+    def desired(self, desired: Any) -> None:
         """What the object's spec says to the provider."""
-        self.site = dataclasses.replace(self.site, wish=wish)
+        self.site = dataclasses.replace(self.site, desired=desired)
 
     async def open(self) -> None:
         """The Services, which stay."""
@@ -89,7 +92,7 @@ class Yard:
                 if refused.status != _NOT_FOUND:
                     raise
 
-    async def let_go(self, gone: messages.LetGo) -> None: ...
+    async def let_go(self, gone: messages.ReleaseResources) -> None: ...
 
     async def pods(self, name: str) -> Slots:
         return Slots(*[await self._pods(slot) for slot in Slot])
@@ -97,9 +100,9 @@ class Yard:
     async def route(self, wanted: messages.SetRoute) -> None:
         self._note("route", f"{wanted.order}: {wanted.route.share} joined={wanted.route.joined}")
         for _ in range(5):
-            wish = Wanted(wanted.order, wanted.route, dt.datetime.now(dt.UTC))
+            desired = DesiredRoute(wanted.order, wanted.route, dt.datetime.now(dt.UTC))
             try:
-                for write in self.provider.writes(self.site, wish, await self.found()):
+                for write in self.provider.writes(self.site, desired, await self.found()):
                     await self.perform(write)
             except client.ApiError as refused:
                 if refused.status != _CONFLICT:
@@ -107,11 +110,11 @@ class Yard:
             else:
                 return
 
-    async def shown(self, name: str) -> Shown | None:
+    async def shown(self, name: str) -> ObservedRoute | None:
         now = dt.datetime.now(dt.UTC)
         return self.provider.shown(self.site, await self.found(), now)[0]
 
-    async def give_back(self, gone: messages.LetGo) -> None:
+    async def give_back(self, gone: messages.ReleaseResources) -> None:
         for write in self.provider.give_back(self.site, await self.found()):
             await self.perform(write)
 
@@ -145,19 +148,16 @@ class Yard:
         api = f"{ref.api.group}/{ref.api.version}"
         return client.path(api, ref.api.plural, self.site.namespace, ref.name)
 
-    async def ask(self, check: Check, about: messages.Measure) -> conditions.Answer:
+    async def ask(self, check: Check, about: Subject) -> conditions.Answer:
         return conditions.Answered(self.errors.get(about.canary.revision, 0.0))
 
-    async def compare(self, check: Check, about: messages.Measure) -> Any:
+    async def compare(self, check: Check, about: Subject) -> Any:
         raise AssertionError(check)
 
-    async def is_open(self, check: Check, about: messages.Measure) -> tuple[bool, str]:
+    async def is_open(self, check: Check, about: Subject) -> tuple[bool, str]:
         raise AssertionError(check)
 
-    async def read(self, check: Check, about: messages.Measure) -> conditions.Answer:
-        raise AssertionError(check)
-
-    async def notify(self, news: messages.Notify) -> None:
+    async def notify(self, news: News) -> None:
         self.news.append(f"{news.kind}: {news.text}")
 
     async def publish(self, status: messages.PublishStatus) -> None: ...

@@ -11,17 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from fairlead._demo.load import Load, Tally
-from fairlead.adapters import gateway_api
-from fairlead.domain.rollouts import events as told
-from fairlead.domain.rollouts.spec import Check, Spec
-from fairlead.domain.rollouts.strategy import Pace, Strategy
-from fairlead.domain.values import Percent
+from fairlead.areas.rollouts.domain import events
+from fairlead.areas.rollouts.domain.plan.spec import Spec
+from fairlead.areas.rollouts.domain.plan.strategy import Pace, Strategy
+from fairlead.areas.rollouts.kubernetes.providers import gateway_api
+from fairlead.checks.spec import Check
+from fairlead.cli.demo.load import Load, Tally
+from fairlead.values import Percent
 from tests.cluster import client
 from tests.dataplane import drive
 from tests.dataplane import gateway as gateways
-from tests.dataplane.conftest import NAMESPACE, Road
-from tests.dataplane.yard import Yard
+from tests.dataplane.conftest import NAMESPACE, Dataplane
+from tests.dataplane.platform import DataplanePlatform
 
 pytestmark = pytest.mark.dataplane
 URL = f"http://127.0.0.1:{gateways.PORT}/"
@@ -54,10 +55,12 @@ THEIRS: client.Json = {
 
 
 @pytest.fixture(params=["weighted clusters", "one cluster"])
-async def yard(request: pytest.FixtureRequest, road: Road) -> Yard:
+async def dataplane_platform(
+    request: pytest.FixtureRequest, data_plane: Dataplane
+) -> DataplanePlatform:
     """A shop behind the gateway, which counts its backends apart or as one."""
-    await road.gateway.open(NAMESPACE, merge=request.param == "weighted clusters")
-    made = Yard(road.admin, NAMESPACE, gateway_api.GatewayApi(), {})
+    await data_plane.gateway.open(NAMESPACE, merge=request.param == "weighted clusters")
+    made = DataplanePlatform(data_plane.admin, NAMESPACE, gateway_api.GatewayApi(), {})
     await made.open()
     return made
 
@@ -65,15 +68,21 @@ async def yard(request: pytest.FixtureRequest, road: Road) -> Yard:
 @pytest.mark.requirement("canary R18")
 @pytest.mark.parametrize("way", ["own", "adopted", "compared"])
 async def test_good_and_bad_canaries_lose_no_request(
-    road: Road, yard: Yard, tmp_path: Path, tell: Callable[[str], None], way: str
+    data_plane: Dataplane,
+    dataplane_platform: DataplanePlatform,
+    tmp_path: Path,
+    tell: Callable[[str], None],
+    way: str,
 ) -> None:
     adopted = way == "adopted"
     spec = COMPARED if way == "compared" else SPEC
-    yard.wish({"routeName": "web"} if adopted else {"route": {"parentRefs": PARENTS}})
-    theirs = await road.admin.create(ROUTES, THEIRS) if adopted else {}
-    yard.errors = {"v3": 100.0}
-    road.kubelet.errors["v3"] = 1.0
-    async with drive.driven(yard, tmp_path) as engine:
+    dataplane_platform.desired(
+        {"routeName": "web"} if adopted else {"route": {"parentRefs": PARENTS}}
+    )
+    theirs = await data_plane.admin.create(ROUTES, THEIRS) if adopted else {}
+    dataplane_platform.errors = {"v3": 100.0}
+    data_plane.kubelet.errors["v3"] = 1.0
+    async with drive.driven(dataplane_platform, tmp_path) as engine:
         await drive.want(engine, "v1", spec)
         await drive.until_idle(engine, "v1")
 
@@ -84,20 +93,20 @@ async def test_good_and_bad_canaries_lose_no_request(
             await good.at_least(100)
         async with Load(URL, per_second=LOAD).running() as bad:
             await drive.want(engine, "v3", spec)
-            taken_back = await drive.until_idle(engine, "v2", "v3")
+            rolled_back = await drive.until_idle(engine, "v2", "v3")
             await bad.at_least(100)
 
-    tell(f"good: {words(good.tally)}; bad: {words(bad.tally)}; {road.gateway.memory_mb} MB")
-    assert promoted.book.outcome.ending is told.Ending.PROMOTED
+    tell(f"good: {words(good.tally)}; bad: {words(bad.tally)}; {data_plane.gateway.memory_mb} MB")
+    assert promoted.rollout.outcome.ending is events.Ending.PROMOTED
     assert good.tally.failed == 0
-    made = {what for verb, what in yard.writes if verb == "ensure"}
+    made = {what for verb, what in dataplane_platform.writes if verb == "ensure"}
     assert any(what.startswith("shop-baseline v1") for what in made) == (way == "compared")
     assert good.tally.of("v1") > 0 < good.tally.of("v2")
-    assert taken_back.book.outcome.ending is told.Ending.TAKEN_BACK
+    assert rolled_back.rollout.outcome.ending is events.Ending.ROLLED_BACK
     assert bad.tally.lost == 0
     assert bad.tally.failed == bad.tally.of("v3") > 0
     if adopted:
-        assert (await road.admin.get(f"{ROUTES}/web"))["spec"] == theirs["spec"]
+        assert (await data_plane.admin.get(f"{ROUTES}/web"))["spec"] == theirs["spec"]
 
 
 def words(tally: Tally) -> str:

@@ -9,25 +9,18 @@ from collections.abc import Callable
 import aiohttp
 import pytest
 
-from fairlead._demo.load import Load
-from fairlead.adapters import gateway_api
-from fairlead.domain.rollouts import messages
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.spec import Version
-from fairlead.domain.traffic.routes import (
-    STANDBY,
-    Affinity,
-    Match,
-    Route,
-    Where,
-    only_split,
-)
-from fairlead.domain.traffic.weights import giving
-from fairlead.domain.values import Percent
+from fairlead.areas.rollouts.domain import messages
+from fairlead.areas.rollouts.domain.plan.spec import Version
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.kubernetes.providers import gateway_api
+from fairlead.cli.demo.load import Load
+from fairlead.traffic.routes import STANDBY, Affinity, Match, Route, Where, only_split
+from fairlead.traffic.weights import giving
+from fairlead.values import Percent
 from tests.cluster import client
 from tests.dataplane import gateway as gateways
-from tests.dataplane.conftest import NAMESPACE, Road
-from tests.dataplane.yard import Yard
+from tests.dataplane.conftest import NAMESPACE, Dataplane
+from tests.dataplane.platform import DataplanePlatform
 
 pytestmark = pytest.mark.dataplane
 URL = f"http://127.0.0.1:{gateways.PORT}/"
@@ -39,27 +32,27 @@ FLIPS = 16
 class Bench:
     """Version 1 in the primary's slot, version 2 in the canary's, and routes by hand."""
 
-    def __init__(self, road: Road, yard: Yard) -> None:
-        self.road = road
-        self.yard = yard
+    def __init__(self, data_plane: Dataplane, dataplane_platform: DataplanePlatform) -> None:
+        self.data_plane = data_plane
+        self.dataplane_platform = dataplane_platform
         self.order = 10
 
     async def stand(self) -> None:
         for order, (slot, name) in enumerate(((Slot.PRIMARY, "v1"), (Slot.CANARY, "v2")), 1):
             version = Version(name, name, "", name)
             wanted = messages.EnsureVersion("shop", order, slot, version, 2, 2)
-            await self.yard.ensure(wanted)
+            await self.dataplane_platform.ensure(wanted)
         async with asyncio.timeout(60):
-            while not await self._all_known():  # noqa: ASYNC110 - the outside sends no event
+            while not await self._all_known():  # noqa: ASYNC110 - the data_plane sends no event
                 await asyncio.sleep(0.2)
 
     async def route(self, route: Route) -> None:
         """Written, and seen as shown."""
         self.order += 1
-        await self.yard.route(messages.SetRoute("shop", self.order, route))
+        await self.dataplane_platform.route(messages.SetRoute("shop", self.order, route))
         async with asyncio.timeout(30):
             while True:
-                shown = await self.yard.shown("shop")
+                shown = await self.dataplane_platform.shown("shop")
                 if shown is not None and shown.order == self.order:
                     return
                 await asyncio.sleep(0.05)
@@ -74,16 +67,20 @@ class Bench:
                 return answer.headers.get("X-Version", ""), given
 
     async def _all_known(self) -> bool:
-        return all(one is not None and one.known == 2 for one in await self.yard.pods("shop"))
+        return all(
+            one is not None and one.known == 2 for one in await self.dataplane_platform.pods("shop")
+        )
 
 
 @pytest.fixture(params=["weighted clusters", "one cluster"])
-async def bench(request: pytest.FixtureRequest, road: Road) -> Bench:
-    await road.gateway.open(NAMESPACE, merge=request.param == "weighted clusters")
-    wish = {"route": {"parentRefs": [{"name": "public"}]}, "delay": 0.5}
-    yard = Yard(road.admin, NAMESPACE, gateway_api.GatewayApi(), wish)
-    await yard.open()
-    made = Bench(road, yard)
+async def bench(request: pytest.FixtureRequest, data_plane: Dataplane) -> Bench:
+    await data_plane.gateway.open(NAMESPACE, merge=request.param == "weighted clusters")
+    desired = {"route": {"parentRefs": [{"name": "public"}]}, "delay": 0.5}
+    dataplane_platform = DataplanePlatform(
+        data_plane.admin, NAMESPACE, gateway_api.GatewayApi(), desired
+    )
+    await dataplane_platform.open()
+    made = Bench(data_plane, dataplane_platform)
     await made.stand()
     await made.route(STANDBY)
     return made
@@ -106,7 +103,7 @@ async def test_flips_of_all_traffic_lose_no_request(
 async def _without_the_route_beside(bench: Bench) -> Load:
     """The same flips as somebody would do them by hand; only told, for a proxy may be lucky."""
     routes = client.path("gateway.networking.k8s.io/v1", "httproutes", NAMESPACE)
-    await bench.road.admin.delete(f"{routes}/shop-fairlead")
+    await bench.data_plane.admin.delete(f"{routes}/shop-fairlead")
     async with Load(URL, per_second=LOAD).running() as load:
         for turn in range(FLIPS):
             refs = [
@@ -114,7 +111,7 @@ async def _without_the_route_beside(bench: Bench) -> Load:
                 {"name": "shop-canary", "port": 80, "weight": 100 * (1 - turn % 2)},
             ]
             body = {"spec": {"rules": [{"backendRefs": refs}]}}
-            await bench.road.admin.patch(f"{routes}/shop", body)
+            await bench.data_plane.admin.patch(f"{routes}/shop", body)
             await asyncio.sleep(0.6)
     return load
 
@@ -156,7 +153,9 @@ async def test_a_write_takes_effect_long_before_it_counts_as_shown(
     for turn in range(10):
         bench.order += 1
         share = 100 if turn % 2 == 0 else 0
-        await bench.yard.route(messages.SetRoute("shop", bench.order, only_split(share)))
+        await bench.dataplane_platform.route(
+            messages.SetRoute("shop", bench.order, only_split(share))
+        )
         started = time.monotonic()
         while (await bench.ask())[0] != ("v2" if share else "v1"):
             assert time.monotonic() < started + 20

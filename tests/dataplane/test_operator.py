@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 
 from fairlead import bootstrap
-from fairlead._demo.load import Load
-from fairlead.adapters.kubernetes import rights
+from fairlead.bootstrap import operator as wiring
+from fairlead.cli.demo.load import Load
+from fairlead.kubernetes import rbac
 from tests.cluster import client
 from tests.dataplane import gateway as gateways
 from tests.dataplane import kubelet
-from tests.dataplane.conftest import NAMESPACE, Road
+from tests.dataplane.conftest import NAMESPACE, Dataplane
 from tests.dataplane.test_gateway_api import ROUTES, THEIRS, words
 from tools.cluster.process import Process
 from tools.servers.prometheus import PrometheusServer
@@ -103,8 +104,8 @@ def _object(kind: str, api: str, spec: client.Json) -> client.Json:
 class Operators:
     """The command that users start, each time as a process of its own with an empty store."""
 
-    def __init__(self, road: Road, folder: Path, prometheus: str) -> None:
-        self._road = road
+    def __init__(self, data_plane: Dataplane, folder: Path, prometheus: str) -> None:
+        self._road = data_plane
         self._folder = folder
         self._prometheus = prometheus
         self._count = 0
@@ -128,18 +129,18 @@ class Operators:
 
 
 @contextlib.contextmanager
-def operating(road: Road, folder: Path) -> Iterator[Operators]:
+def operating(data_plane: Dataplane, folder: Path) -> Iterator[Operators]:
     with PrometheusServer(folder / "prometheus") as prometheus:
         address = f"127.0.0.1:{gateways.ADMIN_PORT}"
         prometheus.scrape({"envoy": (address, "/stats/prometheus")})
-        operators = Operators(road, folder, prometheus.url)
+        operators = Operators(data_plane, folder, prometheus.url)
         try:
             yield operators
         finally:
             operators.process.stop()
 
 
-async def until(road: Road, operators: Operators, **status: Any) -> client.Json:
+async def until(data_plane: Dataplane, operators: Operators, **status: Any) -> client.Json:
     """Until the object's status says this, or the operator's last words tell why not."""
 
     def so(obj: client.Json) -> bool:
@@ -147,9 +148,9 @@ async def until(road: Road, operators: Operators, **status: Any) -> client.Json:
         return all(found.get(key) == value for key, value in status.items())
 
     try:
-        return await road.admin.wait_for(SHOP, so, seconds=120.0)
+        return await data_plane.admin.wait_for(SHOP, so, seconds=120.0)
     except AssertionError:
-        found = (await road.admin.get(SHOP)).get("status") or {}
+        found = (await data_plane.admin.get(SHOP)).get("status") or {}
         told = {key: value for key, value in found.items() if key != "memory"}
         raise AssertionError(f"not {status}: {told}\n{operators.process.last_words()}") from None
 
@@ -157,28 +158,28 @@ async def until(road: Road, operators: Operators, **status: Any) -> client.Json:
 @pytest.mark.requirement("canary R5", "canary R9", "canary R18", "canary R27")
 @pytest.mark.parametrize("form", [Embedded(), Adopted()], ids=["embedded", "adopted"])
 async def test_an_operator_promotes_a_good_version_and_takes_a_bad_one_back(
-    road: Road, tmp_path: Path, tell: Callable[[str], None], form: Embedded | Adopted
+    data_plane: Dataplane, tmp_path: Path, tell: Callable[[str], None], form: Embedded | Adopted
 ) -> None:
-    await road.gateway.open(NAMESPACE, merge=True)
-    road.kubelet.errors["v3"] = 0.5
-    for kind in bootstrap.cast().kinds:
-        where = f"{_DEFINITIONS}/{rights.resource(kind.api)}"
-        await road.admin.apply(where, rights.definition(kind))
-        await road.admin.wait_for(where, _is_established)
-    with operating(road, tmp_path) as operators:
-        await form.create(road.admin)
-        await until(road, operators, phase="Stable", stableVersion="shop:v1")
+    await data_plane.gateway.open(NAMESPACE, merge=True)
+    data_plane.kubelet.errors["v3"] = 0.5
+    for kind in wiring.with_kinds(bootstrap.installation()).kinds:
+        where = f"{_DEFINITIONS}/{rbac.resource(kind.api)}"
+        await data_plane.admin.apply(where, rbac.definition(kind))
+        await data_plane.admin.wait_for(where, _is_established)
+    with operating(data_plane, tmp_path) as operators:
+        await form.create(data_plane.admin)
+        await until(data_plane, operators, phase="Stable", stableVersion="shop:v1")
 
         async with Load(URL, per_second=LOAD).running() as good:
             await good.at_least(200)
-            await form.change(road.admin, "v2")
-            await until(road, operators, canaryWeight=10)
+            await form.change(data_plane.admin, "v2")
+            await until(data_plane, operators, canaryWeight=10)
             operators.kill()
-            await until(road, operators, phase="Stable", stableVersion="shop:v2")
+            await until(data_plane, operators, phase="Stable", stableVersion="shop:v2")
             await good.at_least(200)
         async with Load(URL, per_second=LOAD).running() as bad:
-            await form.change(road.admin, "v3")
-            found = await until(road, operators, phase="TakenBack")
+            await form.change(data_plane.admin, "v3")
+            found = await until(data_plane, operators, phase="RolledBack")
             await bad.at_least(200)
 
     tell(f"good: {words(good.tally)}; bad: {words(bad.tally)}; {found['status'].get('message')}")

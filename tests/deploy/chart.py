@@ -9,8 +9,8 @@ from typing import Any
 
 import yaml
 
-from fairlead.adapters.kubernetes.objects import Object
-from fairlead.intents.kubernetes import Kind
+from fairlead.kubernetes.kinds import Kind
+from fairlead.kubernetes.objects import Object
 from tests.cluster import plugin
 from tools import manifests
 from tools.cluster import parts

@@ -8,15 +8,15 @@ import pytest
 import yaml
 
 from fairlead import __version__
-from fairlead.adapters.kubernetes import manifests
-from fairlead.adapters.kubernetes.objects import Object
-from fairlead.adapters.kubernetes.workload import Options
-from fairlead.intents.kubernetes import Api, Related
-from tests.contract.boat_kind import BOAT, SKIFF
+from fairlead.kubernetes.install import manifests
+from fairlead.kubernetes.install.workload import Options
+from fairlead.kubernetes.kinds import Api, Related
+from fairlead.kubernetes.objects import Object
+from tests.contract.sample_kinds import GIZMO, WIDGET
 from tests.deploy import chart as charts
 
 SECRETS = Api("", "v1", "secrets", "Secret")
-KINDS = [dataclasses.replace(BOAT, related=(*BOAT.related, Related(SECRETS))), SKIFF]
+KINDS = [dataclasses.replace(WIDGET, related=(*WIDGET.related, Related(SECRETS))), GIZMO]
 # What Helm marks its own by; nothing selects by these.
 HELMS_OWN = ("app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "helm.sh/chart")
 PLAIN = {"image": f"fairlead:{__version__}", "namespace": "ops"}
@@ -51,6 +51,7 @@ def unmarked(value: Any) -> Any:
     [
         ({}, {}),
         ({"watchNamespace": "shop"}, {"watched": "shop"}),
+        ({"allNamespaces": True}, {"everywhere": True}),
         ({"replicas": 3, "name": "lead"}, {"replicas": 3, "name": "lead"}),
         ({"database": {"secret": "store"}}, {"database": ("store", "url")}),
         ({"webhooks": {"enabled": False}}, {"webhooks": False}),
@@ -67,7 +68,7 @@ def unmarked(value: Any) -> Any:
         ),
     ],
     ids=[
-        *("default", "narrow", "named", "database", "unreviewed", "strict", "shards"),
+        *("default", "narrow", "wide", "named", "database", "unreviewed", "strict", "shards"),
         *("no secrets", "egress", "image"),
     ],
 )
@@ -117,7 +118,7 @@ def test_values_that_make_no_sense_are_refused(chart: Path, values: dict[str, An
 def test_the_chart_in_the_repository_renders_with_the_kinds_there_are() -> None:
     found = charts.rendered(charts.SOURCE, "ops", {"webhooks": {"enabled": True}})
 
-    assert {"Deployment", "ClusterRole"} <= {each["kind"] for each in found}
+    assert {"Deployment", "Role"} <= {each["kind"] for each in found}
 
 
 def test_chart_and_program_have_one_version() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from fairlead import __version__
-from fairlead.adapters.kubernetes import workload
+from fairlead.kubernetes.install import workload
 
 ROOT = Path(__file__).resolve().parents[2]
 RECIPE = ROOT / "deploy" / "Containerfile"
@@ -76,9 +76,9 @@ def test_the_user_is_a_number_that_the_pod_asks_for_too() -> None:
 
 
 def test_nothing_goes_through_a_shell() -> None:
-    spoken = [step for step in steps() if step.word in {"RUN", "CMD", "ENTRYPOINT"}]
+    registered = [step for step in steps() if step.word in {"RUN", "CMD", "ENTRYPOINT"}]
 
-    commands = [json.loads(step.rest) for step in spoken]
+    commands = [json.loads(step.rest) for step in registered]
     assert len(commands) >= 4
     assert not [one for one in commands if one[0].endswith("sh") or "-c" in one]
 

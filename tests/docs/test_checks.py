@@ -9,21 +9,22 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.adapters.measures import queries
-from fairlead.adapters.measures.hooks import Hosts, signature
-from fairlead.adapters.measures.reading import Reader
-from fairlead.adapters.measures.servers import USUAL, Server, Servers, read
-from fairlead.adapters.prometheus import Access
-from fairlead.domain.rollouts.ports import Names
-from fairlead.intents import rollouts
+from fairlead.areas.rollouts import rules
+from fairlead.checks import providers, queries
+from fairlead.checks.servers import read
+from fairlead.checks.subject import Names
+from fairlead.clients.prometheus import BUILT_IN
+from fairlead.clients.webhooks import signature
+from fairlead.settings import MeasureSettings
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 HOW_TO = DOCS / "how-to" / "judge-by-your-numbers.md"
 REFERENCE = DOCS / "reference" / "checks.md"
-NAMES = Names("istio", dict.fromkeys(("namespace", "target", "service", "port"), "shop"))
-READER = Reader(
-    Servers({USUAL: Server(Access("http://prometheus:9090"))}),
-    Hosts.read("shop.example, board.example"),
+NAMES = Names(BUILT_IN["istio"], dict.fromkeys(("namespace", "target", "service", "port"), "shop"))
+PROVIDERS = providers.found(
+    MeasureSettings(
+        prometheus_url="http://prometheus:9090", hooks_hosts="shop.example, board.example"
+    )
 )
 
 
@@ -39,10 +40,10 @@ def examples() -> list[dict[str, Any]]:
 
 @pytest.mark.parametrize("example", examples(), ids=lambda each: each["name"])
 def test_an_example_is_a_check_without_problems(example: dict[str, Any]) -> None:
-    rules = rollouts.convert({"checks": [example]}, rollouts.Rules)
-    (check,) = rollouts.spec(rules).checks
+    words = rules.convert({"checks": [example]}, rules.Rules)
+    (check,) = rules.spec(words).checks
 
-    assert READER.problems(check, "team/shop", NAMES) == ()
+    assert PROVIDERS.problems(check, "team/shop", NAMES) == ()
 
 
 def test_the_documented_lines_verify_a_call_and_refuse_another() -> None:

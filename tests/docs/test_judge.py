@@ -7,8 +7,8 @@ from pathlib import Path
 import click.testing
 import msgspec
 
+from fairlead.analysis import document, evaluation, fields, judge
 from fairlead.cli import judge as command
-from fairlead.domain.analysis import document, evaluation, fields, judge
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 EXPLANATION = (DOCS / "explanation" / "judge.md").read_text(encoding="utf-8")
@@ -32,6 +32,7 @@ def test_every_field_is_in_the_reference() -> None:
     structs: list[type[msgspec.Struct]] = [
         *(fields.Config, fields.Classifier, fields.ScoreThresholds, fields.Metric),
         *(fields.Canary, fields.EffectSize, fields.Outliers, fields.Judge),
+        fields.PlannedLooks,
     ]
     names = {field.encode_name for one in structs for field in msgspec.structs.fields(one)}
 

@@ -3,7 +3,7 @@
 import re
 from pathlib import Path
 
-from fairlead.adapters.prometheus import BUILT_IN
+from fairlead.clients.prometheus import BUILT_IN
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "reference" / "metrics.md"
 

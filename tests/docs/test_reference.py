@@ -6,6 +6,7 @@ from pathlib import Path
 import click
 
 from fairlead import errors, settings
+from fairlead.areas.rollouts.domain.declared_verbs import VERBS
 from fairlead.cli import app, judge
 from tools import reference
 
@@ -39,6 +40,17 @@ def test_every_command_and_option_is_told() -> None:
 
 def test_every_command_says_what_it_does() -> None:
     assert [name for name, command in _commands() if not command.help] == []
+
+
+def test_every_verb_of_a_rollout_is_told_with_its_route_and_its_annotation() -> None:
+    route = (PAGES / "web.md").read_text(encoding="utf-8").partition("/NAME/VERB`")[2]
+    annotations = (PAGES / "canaries.md").read_text(encoding="utf-8").partition("that request")[2]
+
+    assert [name for name in VERBS if f"`{name}`" not in route.partition("\n")[0]] == []
+    annotated = [name for name, verb in VERBS.items() if not verb.deletes]
+    assert [
+        name for name in annotated if f"`{name}`" not in annotations.partition("\n## ")[0]
+    ] == []
 
 
 def test_every_error_has_its_row_and_its_exit_code() -> None:

@@ -25,7 +25,9 @@ PATIENCE = 60.0
 UNKNOWN = 255
 """What multiprocessing says when its fork server did not tell how a child ended."""
 WRITING = frozenset(
-    name for name, text in queries.load("sqlite").items() if not text.startswith("SELECT")
+    name
+    for name, text in queries.load("sqlite").items()
+    if not text.startswith("SELECT") and name != "dead_owners"
 )
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.durability.actor"])
@@ -41,9 +43,9 @@ class Cut:
     """As if on another machine: only the lease tells others that it is dead."""
 
 
-def live(scene: story.Scene, cut: Cut | None, log: Path) -> bool:
+def live(story_setup: story.StorySetup, cut: Cut | None, log: Path) -> bool:
     """One life in a process of its own; True if it was cut short."""
-    process = _CONTEXT.Process(target=_live, args=(scene, cut, log))
+    process = _CONTEXT.Process(target=_live, args=(story_setup, cut, log))
     process.start()
     process.join(PATIENCE)
     if process.exitcode is None:
@@ -59,22 +61,22 @@ def live(scene: story.Scene, cut: Cut | None, log: Path) -> bool:
     return code != 0
 
 
-def _live(scene: story.Scene, cut: Cut | None, log: Path) -> None:
+def _live(story_setup: story.StorySetup, cut: Cut | None, log: Path) -> None:
     with log.open("a") as file:
         os.dup2(file.fileno(), 1)
         os.dup2(file.fileno(), 2)
-    store = scene.store()
+    store = story_setup.store()
     if cut is not None:
         store = DeadlyStore(store, cut)
         if cut.far:
             leases.worker_name = lambda: f"elsewhere/{uuid.uuid4().hex}:{os.getpid()}"
-    asyncio.run(_tell(scene, store))
+    asyncio.run(_tell(story_setup, store))
 
 
-async def _tell(scene: story.Scene, store: protocol.Store) -> None:
-    async with story.engine(scene, store).running() as running:
-        await story.order(running, scene.size)
-        await story.over(running, scene.size)
+async def _tell(story_setup: story.StorySetup, store: protocol.Store) -> None:
+    async with story.engine(story_setup, store).running() as running:
+        await story.order(running, story_setup.size)
+        await story.over(running, story_setup.size)
 
 
 class DeadlyStore:
@@ -90,8 +92,8 @@ class DeadlyStore:
         self.pending_migrations = store.pending_migrations
         self.listen = store.listen
 
-    def open(self) -> protocol.Session:
-        return _DeadlySession(self._store.open(), self)
+    def open(self, deadline: float | None = None) -> protocol.Session:
+        return _DeadlySession(self._store.open(deadline), self)
 
     def now(self) -> datetime:
         return self._store.now()
@@ -112,6 +114,7 @@ class _DeadlySession:
     def __init__(self, session: protocol.Session, store: DeadlyStore) -> None:
         self._session = session
         self._store = store
+        self.page = session.page
         self.close = session.close
 
     @contextlib.contextmanager
@@ -139,6 +142,7 @@ class _DeadlyTransaction:
         self.load = transaction.load
         self.more = transaction.more
         self.number = transaction.number
+        self.epoch = transaction.epoch
 
     def write(self, writes: protocol.Writes) -> None:
         with self._store.committing():

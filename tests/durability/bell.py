@@ -8,6 +8,7 @@ Silent ──────────► Wound ───────────
 It has what trips and depots lack: timers, and effects that want no answer.
 """
 
+import dataclasses
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import assert_never
@@ -41,6 +42,13 @@ class Struck:
 @dataclass(frozen=True, slots=True)
 class Sound:
     """Effect: make it heard; nobody answers."""
+
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Chime:
+    """Effect: the same in the next version of the program, which the first cannot perform."""
 
     number: int
 
@@ -95,6 +103,17 @@ BELL: machine.Machine[State, Command, Event] = machine.Machine(
     evolve=evolve,
     ended=lambda state: isinstance(state, Still),
     vocabulary=machine.Vocabulary(State, Command, Event, Sound),
+)
+
+
+def decide_next(state: State, command: Command, now: datetime) -> Decision:
+    decision = decide(state, command, now)
+    chimes = [Chime(effect.number) for effect in decision.effects if isinstance(effect, Sound)]
+    return dataclasses.replace(decision, effects=tuple(chimes))
+
+
+NEXT_BELL: machine.Machine[State, Command, Event] = dataclasses.replace(
+    BELL, decide=decide_next, vocabulary=machine.Vocabulary(State, Command, Event, Sound | Chime)
 )
 
 

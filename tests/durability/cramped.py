@@ -15,9 +15,12 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import structlog
+
 from fairlead import errors
-from fairlead._sample.messages import Order
-from fairlead.engine import library, messages, service
+from fairlead.console import stderr
+from fairlead.engine import messages, service, visibility
+from fairlead.engine.sample.messages import Order
 from fairlead.engine.store import protocol
 from tests.durability import checks, story
 
@@ -35,11 +38,11 @@ def full_disk(log: Path) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
 
 
-async def tell(scene: story.Scene) -> dict[str, object]:
+async def tell(story_setup: story.StorySetup) -> dict[str, object]:
     refused: list[errors.Unavailable] = []
-    async with story.engine(scene, scene.store()).running() as running:
+    async with story.engine(story_setup, story_setup.store()).running() as running:
         await story.order(running, dataclasses.replace(SIZE, depots=1))
-        with full_disk(Path(f"{scene.database}-wal")):
+        with full_disk(Path(f"{story_setup.database}-wal")):
             for number in range(REFUSALS):
                 try:
                     await _order(running, number)
@@ -65,12 +68,15 @@ async def _order(running: service.Engine, number: int) -> None:
 
 
 def _read_all(session: protocol.Session) -> list[str]:
-    streams = library.streams(session, library.StreamFilter(limit=1000))
+    streams = visibility.streams(session, visibility.StreamFilter(limit=1000))
     for each in streams:
         checks.check_events(session, each.name)
     return sorted(each.name for each in streams)
 
 
 if __name__ == "__main__":
-    told = asyncio.run(tell(story.Scene(sys.argv[1], Path(sys.argv[2]), SIZE, 0.02)))
+    # As every server of ours does: a log that finds no room must not end the work.
+    stderr.queue()
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))
+    told = asyncio.run(tell(story.StorySetup(sys.argv[1], Path(sys.argv[2]), SIZE, 0.02)))
     Path(sys.argv[3]).write_text(json.dumps(told))

@@ -30,11 +30,11 @@ class Outside:
 
     def request(self, what: str, key: str, attempt: int) -> None:
         line = json.dumps([what, key, attempt, os.getpid()]) + "\n"
-        book = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        rollout = os.open(self.path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:
-            os.write(book, line.encode())
+            os.write(rollout, line.encode())
         finally:
-            os.close(book)
+            os.close(rollout)
 
     def requests(self) -> list[Request]:
         if not self.path.exists():

@@ -13,14 +13,17 @@ from pathlib import Path
 from typing import Any
 
 from fairlead import errors
-from fairlead._sample import depot, trip
-from fairlead._sample.messages import Arrive, DriveLeg, Order
-from fairlead.engine import library, messages, outbox, projections, service
+from fairlead.engine import messages, outbox, projections, service, visibility
+from fairlead.engine.sample import depot, trip
+from fairlead.engine.sample.messages import Arrive, DriveLeg, Order
 from fairlead.engine.store import postgres, protocol, sqlite
 from tests.durability import bell, outside
 
 MACHINES = (depot.DEPOT, trip.TRIP, bell.BELL)
-LEASE = timedelta(seconds=0.6)
+NEXT_MACHINES = (depot.DEPOT, trip.TRIP, bell.NEXT_BELL)
+# Short, for others to take over soon; but a worker stops when it lapses, so a busy machine must
+# keep up with it.
+LEASE = timedelta(seconds=1.2)
 POLL = timedelta(seconds=0.1)
 
 
@@ -57,14 +60,19 @@ class Size:
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class StorySetup:
     """Where a story is told: its store, its outside, and how long a leg takes."""
 
     database: str
-    book: Path
+    rollout: Path
     size: Size = Size()
     leg_seconds: float = 0.0
     lease_seconds: float = LEASE.total_seconds()
+    queue: str = ""
+    """Which one is served here; the outside is then told of it too."""
+
+    next_program: bool = False
+    """Run the next version, which asks for an effect that this one does not know."""
 
     def store(self) -> protocol.Store:
         if self.database.startswith("postgresql://"):
@@ -72,25 +80,31 @@ class Scene:
         return sqlite.SqliteStore(Path(self.database))
 
 
-def engine(scene: Scene, store: protocol.Store, *, perform: bool = True) -> service.Engine:
-    world = outside.Outside(scene.book)
+def engine(
+    story_setup: StorySetup, store: protocol.Store, *, perform: bool = True
+) -> service.Engine:
+    world = outside.Outside(story_setup.rollout)
 
-    async def drive(effect: DriveLeg, context: outbox.Context) -> Arrive:
-        await asyncio.sleep(random.uniform(0, 2 * scene.leg_seconds))
-        _tell(world, effect, effect.leg, context)
+    async def drive(effect: DriveLeg, context: outbox.EffectContext) -> Arrive:
+        await asyncio.sleep(random.uniform(0, 2 * story_setup.leg_seconds))
+        _tell(world, story_setup.queue, f"DriveLeg {effect.leg}", context)
         return Arrive(effect.leg)
 
-    async def sound(effect: bell.Sound, context: outbox.Context) -> None:
-        _tell(world, effect, effect.number, context)
+    async def sound(effect: bell.Sound | bell.Chime, context: outbox.EffectContext) -> None:
+        _tell(world, story_setup.queue, f"Sound {effect.number}", context)
 
-    handlers: outbox.Handlers = {DriveLeg: outbox.Handler(drive), bell.Sound: outbox.Handler(sound)}
+    bells = (bell.Sound, bell.Chime) if story_setup.next_program else (bell.Sound,)
+    handlers: outbox.Handlers = {
+        DriveLeg: outbox.Handler(drive),
+        **{kind: outbox.Handler(sound) for kind in bells},
+    }
     return service.Engine(
         service.Parts(
             store,
-            MACHINES,
-            handlers,
+            NEXT_MACHINES if story_setup.next_program else MACHINES,
+            queues={story_setup.queue: handlers},
             views=(COUNTED,),
-            tuning=service.Tuning(lease=timedelta(seconds=scene.lease_seconds), poll=POLL),
+            tuning=service.Tuning(lease=timedelta(seconds=story_setup.lease_seconds), poll=POLL),
         ),
         perform=perform,
     )
@@ -98,13 +112,22 @@ def engine(scene: Scene, store: protocol.Store, *, perform: bool = True) -> serv
 
 async def order(running: service.Engine, size: Size) -> None:
     """Ask for the whole story; the same ids each time, as a door that asks again would."""
-    for name in size.names():
-        await _submit(
-            running,
-            messages.stream_name("depot", name),
-            Order(name, size.trips, size.legs, size.at_once),
-        )
-    await _submit(running, messages.stream_name("bell", "tower"), bell.Wind(size.strikes))
+    for number in range(size.depots):
+        await order_depot(running, size, number)
+    await order_bell(running, size)
+
+
+async def order_depot(
+    running: service.Engine, size: Size, number: int, patience: float = 30.0
+) -> None:
+    name = size.names()[number]
+    order = Order(name, size.trips, size.legs, size.at_once)
+    await _submit(running, messages.stream_name("depot", name), order, patience)
+
+
+async def order_bell(running: service.Engine, size: Size, patience: float = 30.0) -> None:
+    wind = bell.Wind(size.strikes)
+    await _submit(running, messages.stream_name("bell", "tower"), wind, patience)
 
 
 async def over(running: service.Engine, size: Size, patience: float = 30.0) -> None:
@@ -125,15 +148,15 @@ async def _is_over(running: service.Engine, size: Size) -> bool:
 def is_over(session: protocol.Session, size: Size) -> bool:
     if session.rows("count_rows") != [(0, 0, 0, 0)]:
         return False
-    rows = projections.rows(session, COUNTED.name, limit=10_000)
+    rows = projections.rows(session, COUNTED.name, limit=100_000)
     return bool(sum(row["events"] for _, row in rows) >= size.events)
 
 
 async def _submit(
-    running: service.Engine, stream: messages.StreamName, command: object
+    running: service.Engine, stream: messages.StreamName, command: object, patience: float
 ) -> messages.Receipt:
     """As a good door does: where no answer came, ask again under the same id."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(patience):
         while True:
             try:
                 return await running.submit(stream, command, messages.command_id(f"do {stream}"))
@@ -141,12 +164,12 @@ async def _submit(
                 await asyncio.sleep(0.05)
 
 
-def _tell(world: outside.Outside, effect: object, number: int, context: outbox.Context) -> None:
-    what = f"{context.stream} {type(effect).__name__} {number}"
-    world.request(what, context.idempotency_key, context.attempt)
+def _tell(world: outside.Outside, queue: str, what: str, context: outbox.EffectContext) -> None:
+    told = f"{queue} {context.stream} {what}".strip()
+    world.request(told, context.idempotency_key, context.attempt)
 
 
-def _count(row: dict[str, Any] | None, event: library.EventView) -> dict[str, Any]:
+def _count(row: dict[str, Any] | None, event: visibility.EventView) -> dict[str, Any]:
     # In order and without a gap, or the sum tells.
     last = (row or {"last": 0})["last"]
     return {

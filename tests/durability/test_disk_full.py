@@ -9,10 +9,10 @@ from tests.durability import checks, cramped, story, worker
 
 
 def test_a_full_disk_refuses_clearly_and_leaves_no_trace(tmp_path: Path) -> None:
-    scene = story.Scene(str(tmp_path / "full.db"), tmp_path / "book", cramped.SIZE)
-    scene.store().migrate()
+    story_setup = story.StorySetup(str(tmp_path / "full.db"), tmp_path / "rollout", cramped.SIZE)
+    story_setup.store().migrate()
 
-    told = run(scene, tmp_path)
+    told = run(story_setup, tmp_path)
 
     assert told["refused"] == cramped.REFUSALS
     assert str(told["message"]).startswith("the database did not answer: ")
@@ -21,16 +21,16 @@ def test_a_full_disk_refuses_clearly_and_leaves_no_trace(tmp_path: Path) -> None
     assert isinstance(seen, list)
     assert "depot/d0" in seen
     assert [name for name in seen if "refused" in name] == []
-    checks.check(scene)
+    checks.check(story_setup)
 
 
-def run(scene: story.Scene, folder: Path) -> dict[str, object]:
+def run(story_setup: story.StorySetup, folder: Path) -> dict[str, object]:
     answer = folder / "answer"
     with (folder / "log").open("wb") as log:
         ended = subprocess.run(
             [
                 *(sys.executable, "-m", cramped.__name__),
-                *(scene.database, str(scene.book), str(answer)),
+                *(story_setup.database, str(story_setup.rollout), str(answer)),
             ],
             cwd=worker.ROOT,
             stdout=log,

@@ -8,23 +8,23 @@ from pathlib import Path
 import pytest
 
 from tests.durability import actor, checks
-from tests.durability.conftest import NewScene
+from tests.durability.conftest import NewStorySetup
 
 AT_ONCE = 8
 
 
 @pytest.mark.slow
 def test_a_story_killed_at_any_commit_is_told_to_its_end_by_the_next_process(
-    new_scene: NewScene, tmp_path: Path, record_property: Callable[[str, object], None]
+    new_story_setup: NewStorySetup, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     def killed_at(commit: int, after: bool) -> bool:  # noqa: FBT001 - mapped over pairs
         name = f"cut_{commit}_{'after' if after else 'before'}"
-        scene, log = new_scene(name), tmp_path / f"{name}.log"
+        story_setup, log = new_story_setup(name), tmp_path / f"{name}.log"
         cut = actor.Cut(commit, after, far=commit % 2 == after)
-        killed = actor.live(scene, cut, log)
+        killed = actor.live(story_setup, cut, log)
         if killed:
-            actor.live(scene, None, log)
-        again.append(checks.check(scene))
+            actor.live(story_setup, None, log)
+        again.append(checks.check(story_setup))
         return killed
 
     again: list[int] = []

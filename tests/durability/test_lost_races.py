@@ -32,8 +32,8 @@ class StumblingStore:
         self.pending_migrations = store.pending_migrations
         self.listen = store.listen
 
-    def open(self) -> protocol.Session:
-        return _StumblingSession(self._store.open(), self)
+    def open(self, deadline: float | None = None) -> protocol.Session:
+        return _StumblingSession(self._store.open(deadline), self)
 
     def now(self) -> datetime:
         return self._store.now()
@@ -49,6 +49,7 @@ class _StumblingSession:
         self._session = session
         self._store = store
         self.transaction = session.transaction
+        self.page = session.page
         self.close = session.close
 
     def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
@@ -64,22 +65,24 @@ class _StumblingSession:
 
 @pytest.mark.parametrize(
     "query",
-    ["renew_worker", "free_effects", "claim_effects", "claim_timers", "advance_projection"],
+    ["renew_worker", "dead_owners", "claim_effects", "claim_timers", "advance_projection"],
 )
 async def test_a_lost_race_ends_no_loop(tmp_path: Path, query: str) -> None:
     # Long enough for a lease that nobody renews to lapse on the way.
     size = story.Size(strikes=30)
-    scene = story.Scene(str(tmp_path / "races.db"), tmp_path / "book", size)
-    store = StumblingStore(scene.store(), query)
+    story_setup = story.StorySetup(
+        str(tmp_path / "races.db"), tmp_path / "rollout", size, lease_seconds=0.6
+    )
+    store = StumblingStore(story_setup.store(), query)
     store.migrate()
-    async with story.engine(scene, scene.store(), perform=False).running() as door:
+    async with story.engine(story_setup, story_setup.store(), perform=False).running() as door:
         await story.order(door, size)
         await door.write(_leave_a_lapsed_worker)
 
-    async with story.engine(scene, store).running() as running:
+    async with story.engine(story_setup, store).running() as running:
         await story.over(running, size, patience=15)
 
-    checks.check(scene)
+    checks.check(story_setup)
     assert store.stumbled
 
 
@@ -87,44 +90,44 @@ async def test_a_commit_that_outlives_its_worker_is_taken_over(
     postgres_url: str, tmp_path: Path
 ) -> None:
     size = story.Size(trips=1, strikes=1)
-    scene = story.Scene(schema(postgres_url, "late"), tmp_path / "book", size)
-    scene.store().migrate()
-    async with story.engine(scene, scene.store(), perform=False).running() as door:
+    story_setup = story.StorySetup(schema(postgres_url, "late"), tmp_path / "rollout", size)
+    story_setup.store().migrate()
+    async with story.engine(story_setup, story_setup.store(), perform=False).running() as door:
         await story.order(door, size)
         fence = await door.write(_leave_a_dead_neighbour)
     # The worker is dead, but the server still has its claim to commit.
-    with open_claim(scene.database, fence) as late:
-        async with story.engine(scene, scene.store()).running() as running:
-            await _until_buried(scene.database, fence)
+    with open_claim(story_setup.database, fence) as late:
+        async with story.engine(story_setup, story_setup.store()).running() as running:
+            await _until_buried(story_setup.database, fence)
 
             late.commit()
 
             await story.over(running, size, patience=10)
-    checks.check(scene)
+    checks.check(story_setup)
 
 
 @pytest.mark.slow
 async def test_locks_of_a_worker_that_fell_silent_are_taken_from_it(
     postgres_url: str, tmp_path: Path
 ) -> None:
-    scene = story.Scene(schema(postgres_url, "silent"), tmp_path / "book")
-    scene.store().migrate()
+    story_setup = story.StorySetup(schema(postgres_url, "silent"), tmp_path / "rollout")
+    story_setup.store().migrate()
     depot = messages.stream_name("depot", "d0")
-    async with story.engine(scene, scene.store(), perform=False).running() as door:
-        await story.order(door, scene.size)
-    with contextlib.closing(scene.store().open()) as session:
+    async with story.engine(story_setup, story_setup.store(), perform=False).running() as door:
+        await story.order(door, story_setup.size)
+    with contextlib.closing(story_setup.store().open()) as session:
         # Its machine is suspended between what it read under lock and what it would write.
         silent = session.transaction()
         silent.__enter__().load(protocol.Wanted([depot], careful=True))
 
-        async with story.engine(scene, scene.store()).running() as running:
-            await story.over(running, scene.size)
+        async with story.engine(story_setup, story_setup.store()).running() as running:
+            await story.over(running, story_setup.size)
 
         with pytest.raises(errors.Unavailable):
             session.rows("count_rows")
         with contextlib.suppress(errors.Unavailable):
             silent.__exit__(None, None, None)
-    checks.check(scene)
+    checks.check(story_setup)
 
 
 @contextlib.contextmanager
@@ -154,14 +157,14 @@ def _lease(url: str, fence: int) -> int:
 
 
 def _leave_a_lapsed_worker(session: protocol.Session) -> None:
-    session.rows("register_worker", name="elsewhere:1", until=1)
+    session.rows("register_worker", name="elsewhere:1", now=0, lease=1, serves="[]")
 
 
 def _leave_a_dead_neighbour(session: protocol.Session) -> int:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
     name = leases.worker_name().replace(f":{os.getpid()}", f":{gone.pid}")
-    ((fence,),) = session.rows("register_worker", name=name, until=2**53)
+    ((fence, _),) = session.rows("register_worker", name=name, now=0, lease=2**53, serves="[]")
     return int(fence)
 
 
@@ -178,7 +181,7 @@ class LeavingStore:
         self.listen = store.listen
         self.now = store.now
 
-    def open(self) -> protocol.Session:
+    def open(self, deadline: float | None = None) -> protocol.Session:
         if self.gone:
             self.knocks += 1
             raise errors.Unavailable("gone", hint="this is a test")
@@ -186,10 +189,10 @@ class LeavingStore:
 
 
 async def test_a_store_that_is_away_is_not_stormed(tmp_path: Path) -> None:
-    scene = story.Scene(str(tmp_path / "away.db"), tmp_path / "book")
-    store = LeavingStore(scene.store())
+    story_setup = story.StorySetup(str(tmp_path / "away.db"), tmp_path / "rollout")
+    store = LeavingStore(story_setup.store())
     store.migrate()
-    async with story.engine(scene, store).running() as running:
+    async with story.engine(story_setup, store).running() as running:
         store.gone = True
         with contextlib.suppress(errors.Unavailable):
             await running.write(_break_off)
@@ -199,8 +202,8 @@ async def test_a_store_that_is_away_is_not_stormed(tmp_path: Path) -> None:
         # Each loop looks once a poll, and the keeper a little more often; none of them spins.
         assert 0 < store.knocks < 60
         store.gone = False
-        await story.order(running, scene.size)
-        await story.over(running, scene.size)
+        await story.order(running, story_setup.size)
+        await story.over(running, story_setup.size)
 
 
 def _break_off(session: protocol.Session) -> None:

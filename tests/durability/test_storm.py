@@ -25,10 +25,10 @@ WORKERS = 3
 
 
 @dataclass(slots=True)
-class Crew:
+class WorkerPool:
     """Workers that are killed one by one, and replaced."""
 
-    scene: story.Scene
+    story_setup: story.StorySetup
     folder: Path
     workers: list[subprocess.Popen[bytes]] = field(default_factory=list)
     kills: int = 0
@@ -38,19 +38,29 @@ class Crew:
         # Every other worker seems to live elsewhere, so that leases must tell of its death.
         options = ["--far"] if len(list(self.folder.glob("worker-*"))) % 2 else []
         log = self.folder / f"worker-{time.monotonic_ns()}.log"
-        self.workers.append(worker.start(self.scene, log, options))
+        self.workers.append(worker.start(self.story_setup, log, options))
 
     def strike(self) -> None:
         victim = self.workers.pop(random.randrange(len(self.workers)))
-        # One that found no database at its start has ended by itself, as it should.
         if victim.poll() is None:
             victim.kill()
             self.kills += 1
         else:
-            assert victim.returncode == errors.Unavailable.exit_code
-            self.gave_up += 1
+            self._give_up(victim)
         victim.wait()
         self.hire()
+
+    def hire_again(self) -> None:
+        """In place of those that found no database at their start, as a supervisor does."""
+        for gone in [each for each in self.workers if each.poll() is not None]:
+            self.workers.remove(gone)
+            self._give_up(gone)
+            self.hire()
+
+    def _give_up(self, gone: subprocess.Popen[bytes]) -> None:
+        # One that found no database at its start has ended by itself, as it should.
+        assert gone.returncode == errors.Unavailable.exit_code
+        self.gave_up += 1
 
     def dismiss(self) -> None:
         for each in self.workers:
@@ -59,8 +69,8 @@ class Crew:
 
 
 @contextlib.contextmanager
-def crew(scene: story.Scene, folder: Path) -> Iterator[Crew]:
-    hired = Crew(scene, folder)
+def pool(story_setup: story.StorySetup, folder: Path) -> Iterator[WorkerPool]:
+    hired = WorkerPool(story_setup, folder)
     try:
         for _ in range(WORKERS):
             hired.hire()
@@ -70,28 +80,28 @@ def crew(scene: story.Scene, folder: Path) -> Iterator[Crew]:
 
 
 async def weather(
-    scene: story.Scene, folder: Path, blows: list[Callable[[], None]]
+    story_setup: story.StorySetup, folder: Path, blows: list[Callable[[], None]]
 ) -> dict[str, object]:
     """Order everything, let the storm rage until the last stream has ended, then look."""
-    total = len(list(scene.size.effects()))
+    total = len(list(story_setup.size.effects()))
     begun = time.monotonic()
-    async with story.engine(scene, scene.store(), perform=False).running() as door:
-        await story.order(door, scene.size)
-        with crew(scene, folder) as hired:
+    async with story.engine(story_setup, story_setup.store(), perform=False).running() as door:
+        await story.order(door, story_setup.size)
+        with pool(story_setup, folder) as hired:
             raging = asyncio.create_task(_rage(hired, blows, total))
             try:
-                await _finished(door, scene.size, raging)
+                await _finished(door, story_setup.size, raging)
             finally:
                 raging.cancel()
     seconds = time.monotonic() - begun
-    again = checks.check(scene)
+    again = checks.check(story_setup)
     assert not blows, "the story ended before the last restart"
     return {
         "seconds": round(seconds, 1),
         "kills": hired.kills,
         "gave_up": hired.gave_up,
         "performed_again": again,
-        "events_per_second": round(scene.size.events / seconds),
+        "events_per_second": round(story_setup.size.events / seconds),
     }
 
 
@@ -104,8 +114,8 @@ async def _finished(door: service.Engine, size: story.Size, raging: asyncio.Task
     assert telling in done
 
 
-async def _rage(hired: Crew, blows: list[Callable[[], None]], total: int) -> None:
-    world, planned = outside.Outside(hired.scene.book), len(blows)
+async def _rage(hired: WorkerPool, blows: list[Callable[[], None]], total: int) -> None:
+    world, planned = outside.Outside(hired.story_setup.rollout), len(blows)
     while True:
         await asyncio.sleep(1.0)
         hired.strike()
@@ -114,10 +124,10 @@ async def _rage(hired: Crew, blows: list[Callable[[], None]], total: int) -> Non
             await asyncio.to_thread(blows.pop(0))
 
 
-def scene_of(database: str, folder: Path) -> story.Scene:
-    scene = story.Scene(database, folder / "book", SIZE, LEG_SECONDS, LEASE_SECONDS)
-    scene.store().migrate()
-    return scene
+def story_setup_of(database: str, folder: Path) -> story.StorySetup:
+    story_setup = story.StorySetup(database, folder / "rollout", SIZE, LEG_SECONDS, LEASE_SECONDS)
+    story_setup.store().migrate()
+    return story_setup
 
 
 @pytest.mark.slow
@@ -125,10 +135,10 @@ async def test_postgres_restarted_twice_in_a_storm_loses_nothing(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
     with PostgresServer() as server:
-        scene = scene_of(server.create_database("storm"), tmp_path)
+        story_setup = story_setup_of(server.create_database("storm"), tmp_path)
         blows = [lambda: server.restart("fast"), lambda: server.restart("immediate")]
 
-        seen = await weather(scene, tmp_path, blows)
+        seen = await weather(story_setup, tmp_path, blows)
 
     record_property("storm", seen)
     assert int(str(seen["kills"])) >= 5
@@ -138,9 +148,9 @@ async def test_postgres_restarted_twice_in_a_storm_loses_nothing(
 async def test_sqlite_shared_by_workers_in_a_storm_loses_nothing(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    scene = scene_of(str(tmp_path / "storm.db"), tmp_path)
+    story_setup = story_setup_of(str(tmp_path / "storm.db"), tmp_path)
 
-    seen = await weather(scene, tmp_path, [])
+    seen = await weather(story_setup, tmp_path, [])
 
     record_property("storm", seen)
     assert int(str(seen["kills"])) >= 5

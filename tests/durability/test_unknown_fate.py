@@ -17,15 +17,15 @@ from tools.servers.postgres import PostgresServer
 AT_ONCE = 6
 
 
-async def tell(scene: story.Scene, wire: proxy.Wire, patience: float = 40.0) -> None:
+async def tell(story_setup: story.StorySetup, wire: proxy.Wire, patience: float = 40.0) -> None:
     """The whole story in one process, behind the wire; a start that fails is made again."""
-    async with asyncio.timeout(patience), proxy.wired(scene.database, wire) as url:
-        behind = dataclasses.replace(scene, database=url)
+    async with asyncio.timeout(patience), proxy.wired(story_setup.database, wire) as url:
+        behind = dataclasses.replace(story_setup, database=url)
         while True:
             try:
                 async with story.engine(behind, behind.store()).running() as running:
-                    await story.order(running, scene.size)
-                    await story.over(running, scene.size)
+                    await story.order(running, story_setup.size)
+                    await story.over(running, story_setup.size)
             except errors.Unavailable:
                 continue
             return
@@ -41,11 +41,13 @@ async def test_a_connection_cut_at_any_commit_loses_and_doubles_nothing(
     record_property: Callable[[str, object], None],
 ) -> None:
     async def cut_at(commit: int) -> bool:
-        scene = story.Scene(schema(postgres_url, f"cut_{commit}"), tmp_path / f"{commit}.book")
-        await asyncio.to_thread(scene.store().migrate)
+        story_setup = story.StorySetup(
+            schema(postgres_url, f"cut_{commit}"), tmp_path / f"{commit}.book"
+        )
+        await asyncio.to_thread(story_setup.store().migrate)
         wire = proxy.Wire(commit, after, down_seconds=0.3 * (commit % 2))
-        await tell(scene, wire)
-        again.append(await asyncio.to_thread(checks.check, scene))
+        await tell(story_setup, wire)
+        again.append(await asyncio.to_thread(checks.check, story_setup))
         return wire.broken
 
     again: list[int] = []
@@ -67,21 +69,21 @@ async def test_a_server_that_dies_at_a_commit_is_waited_for(tmp_path: Path, *, a
     with PostgresServer() as server:
         for commit in (5, 9, 14):
             database = server.create_database(f"death_{commit}")
-            scene = story.Scene(database, tmp_path / f"{commit}.book")
-            scene.store().migrate()
+            story_setup = story.StorySetup(database, tmp_path / f"{commit}.book")
+            story_setup.store().migrate()
             wire = proxy.Wire(
                 commit, after, blow=lambda: asyncio.to_thread(server.restart, "immediate")
             )
 
-            await tell(scene, wire)
+            await tell(story_setup, wire)
 
-            checks.check(scene)
+            checks.check(story_setup)
             assert wire.broken
 
 
 ASKED: dict[str, Callable[[protocol.Store], object]] = {
     "LISTEN": lambda store: store.listen("fairlead_work"),
-    "SELECT now()": lambda store: store.now(),
+    "clock_timestamp": lambda store: store.now(),
     "to_regclass": lambda store: store.pending_migrations(),
     "CREATE TABLE streams": lambda store: store.migrate(),
 }
@@ -106,14 +108,14 @@ async def test_a_claim_whose_answer_was_lost_is_made_again(
     postgres_url: str, tmp_path: Path, claim: str
 ) -> None:
     size = story.Size(depots=1, trips=2, legs=1, at_once=2, strikes=1)
-    scene = story.Scene(schema(postgres_url, "claims"), tmp_path / "book", size)
-    scene.store().migrate()
-    async with story.engine(scene, scene.store(), perform=False).running() as door:
+    story_setup = story.StorySetup(schema(postgres_url, "claims"), tmp_path / "rollout", size)
+    story_setup.store().migrate()
+    async with story.engine(story_setup, story_setup.store(), perform=False).running() as door:
         await story.order(door, size)
     # Only one claim is needed, and it is the one that is cut.
     wire = proxy.Wire(1, after=True, text=claim)
 
-    await tell(scene, wire, patience=10.0)
+    await tell(story_setup, wire, patience=10.0)
 
-    checks.check(scene)
+    checks.check(story_setup)
     assert wire.broken

@@ -9,14 +9,13 @@ import signal
 import sys
 from dataclasses import replace
 
-from fairlead import bootstrap
-from fairlead._sample.messages import Arrive, DriveLeg
 from fairlead.cli import serve
 from fairlead.engine import outbox
+from fairlead.engine.sample.messages import Arrive, DriveLeg
 from tests.unit.web import rig
 
 
-async def slow(effect: DriveLeg, _: outbox.Context) -> Arrive:
+async def slow(effect: DriveLeg, _: outbox.EffectContext) -> Arrive:
     if effect.leg > 1:
         return Arrive(effect.leg)
     arrived = asyncio.Event()
@@ -31,4 +30,4 @@ SLOW = replace(rig.CAST, handlers={DriveLeg: outbox.Handler(slow)})
 if __name__ == "__main__":
     role = sys.argv[1]
     cast = SLOW if role == "slow" else rig.CAST
-    serve.run(bootstrap.settings(), cast, pages=role != "worker")
+    serve.run(cast.settings(), cast, pages=role != "worker")

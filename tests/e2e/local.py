@@ -13,9 +13,9 @@ from typing import Any
 
 import httpx
 
-from fairlead.adapters.processes import clean_up
-from tests.contract.local import berth
-from tests.contract.local.stage import free_port
+from fairlead.clients.processes import clean_up
+from tests.contract.local import shop_platform
+from tests.contract.local.shop_versions import free_port
 from tests.e2e import processes
 
 UP = ["-m", "fairlead", "up"]
@@ -50,15 +50,16 @@ class Site:
             yield running
 
     async def type(
-        self, *arguments: str, given: str = "", remote: bool = False
+        self, *arguments: str, given: str = "", remote: bool = False, token: str = ""
     ) -> subprocess.CompletedProcess[str]:
         more = {"FAIRLEAD_SERVER": f"http://127.0.0.1:{self.page}"} if remote else {}
+        more |= {"FAIRLEAD_TOKEN": token} if token else {}
         return await asyncio.to_thread(self._type, arguments, given, more)
 
     async def deploy(
         self, version: str, arguments: Sequence[str] = (), **more: Any
     ) -> subprocess.CompletedProcess[str]:
-        words = berth.document(version, self.shop, arguments, **more)
+        words = shop_platform.document(version, self.shop, arguments, **more)
         return await self.type("deploy", "-", "-o", "json", given=json.dumps(words))
 
     async def stream(self) -> dict[str, Any]:
@@ -72,7 +73,7 @@ class Site:
         async with asyncio.timeout(60):
             while True:
                 seen = await self.stream()
-                canary = seen["data"].get("book", {}).get("route", {}).get("split", {})
+                canary = seen["data"].get("rollout", {}).get("route", {}).get("split", {})
                 if seen["state"] in states and share in (None, canary.get("canary")):
                     return seen
                 await asyncio.sleep(0.1)

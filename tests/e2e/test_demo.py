@@ -15,7 +15,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from fairlead.adapters.processes import identity
+from fairlead.clients.processes import identity
 
 pytestmark = [pytest.mark.xdist_group("envoy"), pytest.mark.slow]
 DEMO = [sys.executable, "-m", "fairlead", "demo", "--pause", "3", "--shop-port", "0"]
@@ -42,20 +42,22 @@ def test_the_story_goes_as_told_twice_in_a_row_and_leaves_nothing_behind(tempora
     assert done.returncode == 0, done.stdout + done.stderr
     claims = [line for line in done.stdout.splitlines() if line.startswith("  ok  ")]
     assert len(claims) == 4
-    assert re.search(r"Failed at 10 %: success: .* is below the lower bound of 99", done.stdout)
+    assert re.search(
+        r"Failed at 10 %: success: .* requests failed: .* %, at least 99 % required", done.stdout
+    )
     assert "fairlead deploy FILE" in done.stdout
     told = re.findall(r"^\d:\d\d  (v\d .*)$", done.stderr, re.MULTILINE)
-    shares = [line for line in told if line.endswith("of the requests")]
-    assert [re.findall(r"\d+", line) for line in shares] == [
+    weights = [line for line in told if " has weight " in line]
+    assert [re.findall(r"\d+", line) for line in weights] == [
         ["2", "10"], ["2", "50"], ["2", "100"], ["3", "10"],
     ]  # fmt: skip
     assert re.search(r"v2 50 %, [\d,]+ requests, 0 failed, success 100\.0 %", done.stderr)
     assert "\x1b" not in done.stdout + done.stderr
     assert code == 0, drawn
     assert "\x1b[2K" in drawn, "the picture is drawn again in its place"
-    assert "step 2 of 3, 50 % of the requests" in drawn
-    assert "success each second" in drawn
-    assert "version 3 was taken back at 10 % by itself" in drawn
+    assert "step 2 of 3, weight 50 %" in drawn
+    assert "success per second" in drawn
+    assert "version 3 was rolled back automatically at 10 %" in drawn
     assert left == left_of(temporary) == []
 
 
@@ -79,7 +81,7 @@ def test_taken_ports_are_replaced_and_the_page_stays_until_ctrl_c(temporary: Pat
 
     assert f"the port is taken: {taken[0]}; the page takes " in said
     assert f"the port is taken: {taken[1]}; the shop takes " in said
-    assert answered["rollout"]["phase"] == "TakenBack"
+    assert answered["rollout"]["phase"] == "RolledBack"
     assert (code, rest.strip()) == (0, "ended")
     assert left_of(temporary) == []
 
@@ -88,7 +90,7 @@ def test_taken_ports_are_replaced_and_the_page_stays_until_ctrl_c(temporary: Pat
 def test_a_signal_in_the_middle_cleans_up(temporary: Path, number: signal.Signals) -> None:
     with subprocess.Popen(SHORT, stderr=subprocess.PIPE) as demo:
         assert demo.stderr is not None
-        read_until(demo, b"v2 has 10 %")
+        read_until(demo, b"v2 has weight 10 %")
         # Envoy, version 1 and version 2.
         assert len(processes_of(temporary)) == 3
         demo.send_signal(number)

@@ -34,7 +34,7 @@ def environment(request: pytest.FixtureRequest, tmp_path: Path) -> Mapping[str, 
 def test_up_answers_works_tells_and_stops(environment: Mapping[str, str]) -> None:
     with processes.running(UP, environment) as up, client_of(up) as client:
         assert client.get("/healthz").status_code == 200
-        assert client.get("/readyz").json() == {"ready": True, "reasons": []}
+        assert readiness(client.get("/readyz")) == {"ready": True, "reasons": []}
 
         with following(client) as heard:
             ordered = client.post("/api/v1/streams/depot/a/commands", json=rig.ORDER)
@@ -47,6 +47,22 @@ def test_up_answers_works_tells_and_stops(environment: Mapping[str, str]) -> Non
 
         assert up.stop(signal.SIGTERM) == 0
     assert not held(environment)
+
+
+def test_health_answers_on_a_port_of_its_own(tmp_path: Path) -> None:
+    environment = {
+        "FAIRLEAD_STATE_DIR": str(tmp_path),
+        "FAIRLEAD_HEALTH_LISTEN": "127.0.0.1:0",
+        "FAIRLEAD_LOG_FORMAT": "json",
+    }
+    with processes.running(UP, environment) as up, client_of(up):
+        lines = [json.loads(line) for line in up.said if line.startswith("{")]
+        (alone,) = [line["url"] for line in lines if line["event"] == "health_listens"]
+
+        assert httpx.get(f"{alone}/healthz").json()["status"] == "ok"
+        assert readiness(httpx.get(f"{alone}/readyz")) == {"ready": True, "reasons": []}
+        assert httpx.get(f"{alone}/metrics").status_code == 404
+        assert httpx.get(f"{alone}/api/v1/me").status_code == 404
 
 
 def test_a_stop_ends_open_streams_and_idle_connections(tmp_path: Path) -> None:
@@ -64,7 +80,7 @@ def test_a_stop_lets_a_running_effect_finish(tmp_path: Path) -> None:
         client.post("/api/v1/streams/depot/a/commands", json=rig.ORDER)
         up.until("begun")
         up.process.send_signal(signal.SIGTERM)
-        up.until("fairlead stops")
+        up.until("fairlead is stopping")
 
         assert up.stop(signal.SIGUSR1) == 0
 
@@ -80,7 +96,7 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
         client.post("/api/v1/streams/depot/a/commands", json=rig.ORDER)
         up.until("begun")
         up.process.send_signal(signal.SIGINT)
-        up.until("fairlead stops")
+        up.until("fairlead is stopping")
 
         assert up.stop(signal.SIGINT) == 128 + signal.SIGINT
 
@@ -118,7 +134,7 @@ def test_a_worker_does_what_another_left(environment: Mapping[str, str]) -> None
     worker = ["-m", "tests.e2e.entry", "worker"]
     with processes.running(UP, environment) as up, client_of(up) as client:
         with processes.running(worker, environment) as second:
-            second.until("fairlead works")
+            second.until("fairlead worker is running")
             assert len(client.get("/api/v1/workers").json()) == 2
             assert second.stop(signal.SIGINT) == 0
         assert len(client.get("/api/v1/workers").json()) == 1
@@ -178,13 +194,20 @@ def heard_event(lines: Iterator[str]) -> Any:
     return json.loads(line.removeprefix("data: "))["type"]
 
 
+def readiness(answer: httpx.Response) -> Any:
+    """What is known, which is never older than two looks at the store."""
+    found = answer.json()
+    assert 0 <= found.pop("age_seconds") < processes.PATIENCE
+    return found
+
+
 def until_status(client: httpx.Client, status: int) -> Any:
     pause = threading.Event()
     deadline = time.monotonic() + 30
     while time.monotonic() < deadline:
         answer = client.get("/readyz")
         if answer.status_code == status:
-            return answer.json()
+            return readiness(answer)
         # Nothing tells us when the server's answer of the last second runs out.
         pause.wait(0.1)
     raise AssertionError(f"not {status}: {answer.text}")

@@ -10,21 +10,26 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from fairlead import bootstrap
-from fairlead.domain.analysis.limits import Limits
-from fairlead.domain.rollouts import bonds, detail, effects, messages, rows
-from fairlead.domain.rollouts.group import GROUP
-from fairlead.domain.rollouts.limiter import LIMITER
-from fairlead.domain.rollouts.machine import ROLLOUT
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.numbers import Point
-from fairlead.domain.rollouts.spec import Check, Spec, Version
-from fairlead.domain.rollouts.strategy import Pace, Strategy
-from fairlead.domain.values import Percent
+from fairlead import bootstrap, catalog
+from fairlead.analysis.limits import Limits
+from fairlead.areas.rollouts import detail, handlers, projection
+from fairlead.areas.rollouts import requests as door
+from fairlead.areas.rollouts.domain import coordination, messages
+from fairlead.areas.rollouts.domain.group import GROUP
+from fairlead.areas.rollouts.domain.limiter import LIMITER
+from fairlead.areas.rollouts.domain.machine import ROLLOUT
+from fairlead.areas.rollouts.domain.plan.spec import Spec, Version
+from fairlead.areas.rollouts.domain.plan.strategy import Pace, Strategy
+from fairlead.areas.rollouts.domain.slots import Slot, SlotTraffic
+from fairlead.areas.rollouts.traffic_stats import TRAFFIC_STATS, Point
+from fairlead.checks.spec import Check
+from fairlead.checks.subject import Subject
 from fairlead.engine import messages as words
 from fairlead.engine import outbox, service
-from fairlead.intents import requests as door
-from tests.fakes.rollouts import Ground
+from fairlead.values import Percent
+from fairlead.web.services import Services
+from tests.fakes.checks import registry
+from tests.fakes.rollouts import FakePlatform
 
 PATIENCE_SECONDS = 20.0
 ERRORS = Check(
@@ -44,24 +49,33 @@ class Fleet:
 
     def __init__(self, errors: dict[str, float] | None = None) -> None:
         self.errors = errors or {}
-        self.grounds: dict[str, Ground] = {}
+        self.grounds: dict[str, FakePlatform] = {}
+        self.counted: dict[str, tuple[SlotTraffic, ...]] = {}
+        """What each round of checks of a rollout finds counted."""
 
-    def of(self, name: str) -> Ground:
-        return self.grounds.setdefault(name, Ground(self.errors))
+    def of(self, name: str) -> FakePlatform:
+        return self.grounds.setdefault(name, FakePlatform(self.errors))
 
     def share(self, name: str) -> int:
         """The canary's share that the proxies show."""
         held = self.of(name).set
         return int(held.route.share) if held else 0
 
-    def cast(self, numbers: "Counted | None" = None) -> bootstrap.Cast:
+    def traffic(self, about: Subject) -> tuple[SlotTraffic, ...]:
+        return self.counted.get(about.name, ())
+
+    def cast(self, numbers: "Counted | None" = None) -> bootstrap.Installation:
         port: Any = _ByName(self)
-        world = effects.World(port, port, port, port, port, lambda: dt.datetime.now(dt.UTC))
-        return bootstrap.Cast(
+        world = handlers.RolloutPorts(
+            *(port, port, port, registry(port), lambda: dt.datetime.now(dt.UTC)),
+            counter=self,
+        )
+        return bootstrap.Installation(
             machines=(ROLLOUT, LIMITER, GROUP),
             handlers=_told_at_once(world),
-            views=(rows.ROLLOUTS,),
-            numbers=numbers,
+            views=(projection.ROLLOUTS,),
+            services=Services({TRAFFIC_STATS: numbers} if numbers else None),
+            areas=catalog.AREAS,
         )
 
 
@@ -86,9 +100,9 @@ def point(at: dt.datetime, slot: Slot, share: int, failed: int = 0) -> Point:
 async def want(
     engine: service.Engine, name: str, version_name: str, spec: Spec = SPEC
 ) -> words.Receipt:
-    wanted = messages.Want(name, spec, version(version_name), 3)
+    wanted = messages.Request(name, spec, version(version_name), 3)
     id_ = words.command_id(f"want {version_name} of {name}")
-    return await engine.submit(bonds.rollout_stream(name), wanted, id_)
+    return await engine.submit(coordination.rollout_stream(name), wanted, id_)
 
 
 async def until(
@@ -99,7 +113,7 @@ async def until(
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 seen: detail.Detail = await engine.read(
-                    lambda s: door.look(s, name, dt.datetime.now(dt.UTC))
+                    lambda s: door.read(s, name, dt.datetime.now(dt.UTC))
                 )
                 if holds(seen):
                     return seen
@@ -134,18 +148,18 @@ class _ByName:
         return call
 
 
-def _told_at_once(world: effects.World) -> outbox.Handlers:
+def _told_at_once(world: handlers.RolloutPorts) -> outbox.Handlers:
     writes = (messages.EnsureVersion, messages.SetRoute, messages.RemoveCanary)
-    made = effects.handlers(world)
+    made = handlers.handlers(world)
     return {
         effect: _observed(handler, world) if effect in writes else handler
         for effect, handler in made.items()
     }
 
 
-def _observed(handler: outbox.Handler, world: effects.World) -> outbox.Handler:
-    async def perform(effect: Any, context: outbox.Context) -> messages.Observed:
+def _observed(handler: outbox.Handler, world: handlers.RolloutPorts) -> outbox.Handler:
+    async def perform(effect: Any, context: outbox.EffectContext) -> messages.Observed:
         await handler.perform(effect, context)
-        return messages.Observed(await effects.sight(world, effect.name))
+        return messages.Observed(await handlers.observed(world, effect.name))
 
     return replace(handler, perform=perform)

@@ -5,15 +5,16 @@ It outlives the control plane, as real ones do, and passes tests/contract/test_r
 
 from typing import Any
 
-from fairlead.domain.analysis import conditions
-from fairlead.domain.rollouts import messages
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.ports import Slots
-from fairlead.domain.rollouts.sight import Pods, Shown
-from fairlead.domain.rollouts.spec import Check
+from fairlead.analysis import conditions
+from fairlead.areas.rollouts.domain import messages
+from fairlead.areas.rollouts.domain.observation import ObservedRoute, Pods
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.ports import Slots
+from fairlead.checks.spec import Check
+from fairlead.checks.subject import News, Subject
 
 
-class Ground:
+class FakePlatform:
     """A platform, a router and metrics in one; `errors` is what a query says of a revision."""
 
     def __init__(self, errors: dict[str, float] | None = None) -> None:
@@ -39,7 +40,7 @@ class Ground:
                 assert self.set is None or self.set.route.share == 0
                 self.slots[slot] = None
 
-    async def let_go(self, gone: messages.LetGo) -> None:
+    async def let_go(self, gone: messages.ReleaseResources) -> None:
         self.slots = dict.fromkeys(Slot)
 
     async def pods(self, name: str) -> Slots:
@@ -64,25 +65,22 @@ class Ground:
         self.set = wanted
         self.shares.append(wanted.route.share)
 
-    async def shown(self, name: str) -> Shown | None:
-        return Shown(self.set.order, self.set.route.share) if self.set else None
+    async def shown(self, name: str) -> ObservedRoute | None:
+        return ObservedRoute(self.set.order, self.set.route.share) if self.set else None
 
-    async def give_back(self, gone: messages.LetGo) -> None:
+    async def give_back(self, gone: messages.ReleaseResources) -> None:
         self.set = None
 
-    async def ask(self, check: Check, about: messages.Measure) -> conditions.Answer:
+    async def ask(self, check: Check, about: Subject) -> conditions.Answer:
         return conditions.Answered(self.errors.get(about.canary.revision, 0.0))
 
-    async def compare(self, check: Check, about: messages.Measure) -> Any:
+    async def compare(self, check: Check, about: Subject) -> Any:
         raise AssertionError(check)
 
-    async def is_open(self, check: Check, about: messages.Measure) -> tuple[bool, str]:
+    async def is_open(self, check: Check, about: Subject) -> tuple[bool, str]:
         raise AssertionError(check)
 
-    async def read(self, check: Check, about: messages.Measure) -> conditions.Answer:
-        raise AssertionError(check)
-
-    async def notify(self, news: messages.Notify) -> None: ...
+    async def notify(self, news: News) -> None: ...
 
     async def publish(self, status: messages.PublishStatus) -> None: ...
 

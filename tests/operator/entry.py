@@ -7,9 +7,9 @@ import sys
 
 from fairlead import bootstrap
 from fairlead.cli import app
-from fairlead.cli.surroundings import Surroundings
-from tests.operator.flotilla import KIND
+from fairlead.console.context import CliContext
+from tests.operator.sample_kind import KIND
 
 if __name__ == "__main__":
-    cast = Surroundings(cast=lambda: bootstrap.Cast(kinds=[KIND]))
+    cast = CliContext(installation=lambda: bootstrap.Installation(kinds=[KIND]))
     sys.exit(app.run(sys.argv[1:], cast))

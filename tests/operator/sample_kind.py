@@ -1,13 +1,13 @@
-"""A sample kind and its machine, kept in tests: a flotilla owns up to three ships.
+"""A sample kind and its machine, kept in tests: a bundle owns up to three gadgets.
 
           Observe             Confirm, Observe (as wanted)
 Unseen ───────────► Building ─────────────────────────────► Ready
-  ▲ Adopt             │  ▲ ▲ Observe (other spec, or a ship is not as wanted)  │
+  ▲ Adopt             │  ▲ ▲ Observe (other spec, or a gadget is not as wanted)  │
   └ (sets counters)   │  │ └───────────────────────────────────────────────────┘
                Refuse ▼  │ Retry
                      Refused                 any ── Delete ──► Sunk
 
-Each ship is a config map with the cargo. `voyages` counts the versions of the spec that were
+Each gadget is a config map with the cargo. `voyages` counts the versions of the spec that were
 launched: it follows from no object, so only store or status can tell it after a restart.
 """
 
@@ -17,32 +17,32 @@ from typing import Annotated, Any, Literal, assert_never
 
 import msgspec
 
-from fairlead.domain.intents import (
+from fairlead.engine import machine
+from fairlead.engine.messages import CancelTimer, Decision, SetTimer
+from fairlead.errors import Rejected
+from fairlead.kubernetes.kinds import Api, Children, Kind, Object, Shown, Snapshot
+from fairlead.kubernetes.messages import (
     ApplyChildren,
     Condition,
     Confirm,
     HoldObject,
     PublishStatus,
+    RecordEvent,
     Refuse,
     ReleaseObject,
     Subject,
-    TellEvent,
 )
-from fairlead.engine import machine
-from fairlead.engine.messages import CancelTimer, Decision, SetTimer
-from fairlead.errors import Rejected
-from fairlead.intents.kubernetes import Api, Around, Children, Kind, Object, Shown
 
 Phase = Literal["Building", "Ready", "Refused"]
-FINALIZER = "tests.fairlead.dev/flotilla"
+FINALIZER = "tests.fairlead.dev/bundle"
 _LONGEST_RETRY = 60
 
 
-class FlotillaSpec(msgspec.Struct):
-    """Ships that carry the same cargo."""
+class BundleSpec(msgspec.Struct):
+    """Gadgets that carry the same cargo."""
 
     cargo: str
-    ships: Annotated[int, msgspec.Meta(ge=0, le=3)] = 3
+    gadgets: Annotated[int, msgspec.Meta(ge=0, le=3)] = 3
     hold: bool = False
 
 
@@ -57,8 +57,8 @@ class ConditionStatus(msgspec.Struct, rename="camel"):
     last_transition_time: str = ""
 
 
-class FlotillaStatus(msgspec.Struct, rename="camel"):
-    """Where the flotilla stands."""
+class BundleStatus(msgspec.Struct, rename="camel"):
+    """Where the bundle stands."""
 
     round: int = 0
     phase: str = ""
@@ -72,7 +72,7 @@ class Plan:
     """What the spec asks for."""
 
     generation: int
-    ships: int
+    gadgets: int
     cargo: str
 
 
@@ -83,7 +83,7 @@ class Observe:
     subject: Subject
     plan: Plan
     cargoes: dict[str, str]
-    """By ship; what else somebody put into one is not ours to judge."""
+    """By gadget; what else somebody put into one is not ours to judge."""
 
     finalizer: str = ""
     """To be put on, where it is wanted and not there."""
@@ -124,7 +124,7 @@ class Adopted:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """Event: the ships are asked for."""
+    """Event: the gadgets are asked for."""
 
     subject: Subject
     plan: Plan
@@ -133,7 +133,7 @@ class Planned:
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """Event: the ships are there."""
+    """Event: the gadgets are there."""
 
     subject: Subject
     plan: Plan
@@ -142,7 +142,7 @@ class Launched:
 
 @dataclass(frozen=True, slots=True)
 class Refused:
-    """Event: the ships cannot be had now."""
+    """Event: the gadgets cannot be had now."""
 
     reason: str
     message: str
@@ -155,7 +155,7 @@ class Sunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Unseen:
+class Unobserved:
     """State: nothing observed yet; the counters may be known."""
 
     round: int = 0
@@ -176,10 +176,10 @@ class Afloat:
     tries: int = 0
 
 
-State = Unseen | Afloat | Sunk
+State = Unobserved | Afloat | Sunk
 Command = Observe | Adopt | Delete | Retry | Confirm | Refuse
 Event = Adopted | Planned | Launched | Refused | Sunk
-Effect = ApplyChildren | PublishStatus | TellEvent | HoldObject | ReleaseObject
+Effect = ApplyChildren | PublishStatus | RecordEvent | HoldObject | ReleaseObject
 
 
 def decide(state: State, command: Command, now: datetime) -> Decision:
@@ -203,7 +203,7 @@ def evolve(state: State, event: Event) -> State:
     match event:
         case Adopted(round_, voyages, generation):
             # What was asked before is dropped as too old, so nobody waits for its answer.
-            return Unseen(round_, voyages, generation)
+            return Unobserved(round_, voyages, generation)
         case Planned(subject, plan, round_):
             voyages, launched = _counters(state)
             tries = state.tries if isinstance(state, Afloat) and state.plan == plan else 0
@@ -221,7 +221,9 @@ def evolve(state: State, event: Event) -> State:
             assert_never(unreachable)
 
 
-def _answered(state: Unseen | Afloat, answer: Confirm | Refuse | Retry, now: datetime) -> Decision:
+def _answered(
+    state: Unobserved | Afloat, answer: Confirm | Refuse | Retry, now: datetime
+) -> Decision:
     if not isinstance(state, Afloat) or state.round != answer.round:
         # Of an earlier round: something newer was asked meanwhile.
         return Decision()
@@ -237,7 +239,7 @@ def _answered(state: Unseen | Afloat, answer: Confirm | Refuse | Retry, now: dat
 
 
 def wanted(subject: Subject, plan: Plan) -> tuple[Object, ...]:
-    """The ships as config maps."""
+    """The gadgets as config maps."""
     return tuple(
         {
             "apiVersion": "v1",
@@ -245,15 +247,18 @@ def wanted(subject: Subject, plan: Plan) -> tuple[Object, ...]:
             "metadata": {"namespace": subject.namespace, "name": f"{subject.name}-{number}"},
             "data": {"cargo": plan.cargo},
         }
-        for number in range(plan.ships)
+        for number in range(plan.gadgets)
     )
 
 
-def carried(ships: Children) -> dict[str, str]:
-    return {ship["metadata"]["name"]: (ship.get("data") or {}).get("cargo", "") for ship in ships}
+def carried(gadgets: Children) -> dict[str, str]:
+    return {
+        gadget["metadata"]["name"]: (gadget.get("data") or {}).get("cargo", "")
+        for gadget in gadgets
+    }
 
 
-def _observe(state: Unseen | Afloat, seen: Observe) -> Decision:
+def _observe(state: Unobserved | Afloat, seen: Observe) -> Decision:
     as_wanted = seen.cargoes == carried(wanted(seen.subject, seen.plan))
     known = isinstance(state, Afloat) and state.plan == seen.plan
     if known and isinstance(state, Afloat):
@@ -273,7 +278,7 @@ def _observe(state: Unseen | Afloat, seen: Observe) -> Decision:
     return decision
 
 
-def _plan(state: Unseen | Afloat, subject: Subject, plan: Plan) -> Decision:
+def _plan(state: Unobserved | Afloat, subject: Subject, plan: Plan) -> Decision:
     round_ = state.round + 1
     children = wanted(subject, plan)
     return Decision(
@@ -296,7 +301,7 @@ def _refuse(state: Afloat, refusal: Refuse, now: datetime) -> Decision:
     after = evolve(state, event)
     assert isinstance(after, Afloat)
     condition = Condition("Ready", False, refusal.reason, refusal.message)
-    told = TellEvent(state.subject, refusal.reason, refusal.message, warning=True)
+    told = RecordEvent(state.subject, refusal.reason, refusal.message, warning=True)
     due = now + timedelta(seconds=min(_LONGEST_RETRY, 2**state.tries))
     return Decision(
         (event,),
@@ -324,25 +329,25 @@ def _counters(state: State) -> tuple[int, int]:
     return (0, 0) if isinstance(state, Sunk) else (state.voyages, state.launched)
 
 
-FLOTILLA: machine.Machine[State, Command, Event] = machine.Machine(
-    name="flotilla",
-    initial=Unseen(),
+BUNDLE: machine.Machine[State, Command, Event] = machine.Machine(
+    name="bundle",
+    initial=Unobserved(),
     decide=decide,
     evolve=evolve,
     ended=lambda state: isinstance(state, Sunk),
     vocabulary=machine.Vocabulary(State, Command, Event, Effect),
 )
-FLOTILLAS = Api("tests.fairlead.dev", "v1", "flotillas", "Flotilla")
+BUNDLES = Api("tests.fairlead.dev", "v1", "bundles", "Bundle")
 CONFIG_MAPS = Api("", "v1", "configmaps", "ConfigMap")
 
 
-def observe(obj: Object, around: Around) -> Observe:
-    return read(obj, around.children)
+def observe(obj: Object, snapshot: Snapshot) -> Observe:
+    return read(obj, snapshot.children)
 
 
 def read(obj: Object, children: Children) -> Observe:
     try:
-        spec = msgspec.convert(obj.get("spec"), FlotillaSpec)
+        spec = msgspec.convert(obj.get("spec"), BundleSpec)
     except msgspec.ValidationError as error:
         raise Rejected(f"the spec makes no sense: {error}", hint="kubectl explain it") from error
     if spec.cargo == "contraband":
@@ -350,7 +355,7 @@ def read(obj: Object, children: Children) -> Observe:
     held = FINALIZER in (obj["metadata"].get("finalizers") or ())
     return Observe(
         KIND.subject(obj),
-        Plan(obj["metadata"].get("generation", 0), spec.ships, spec.cargo),
+        Plan(obj["metadata"].get("generation", 0), spec.gadgets, spec.cargo),
         carried(children),
         FINALIZER if spec.hold and not held else "",
     )
@@ -363,11 +368,12 @@ def delete(obj: Object | None) -> Delete:
     return Delete(KIND.subject(obj), held)
 
 
-def adopt(status: Object) -> Adopt | None:
+def adopt(obj: Object) -> Adopt | None:
+    status = obj.get("status") or {}
     if not status.get("round"):
         return None
     try:
-        read = msgspec.convert(status, FlotillaStatus)
+        read = msgspec.convert(status, BundleStatus)
     except msgspec.ValidationError as error:
         raise Rejected(f"unreadable status: {error}", hint="the level is read instead") from error
     return Adopt(read.round, read.voyages, read.generation)
@@ -379,17 +385,17 @@ def review(new: Object, old: Object | None) -> list[tuple[str, str]]:
     problems = []
     if spec.get("cargo") == "contraband":
         problems.append(("spec.cargo", "not carried: contraband"))
-    if before.get("hold") and spec.get("ships", 3) < before.get("ships", 3):
-        problems.append(("spec.ships", f"a held flotilla keeps its ships: {before['ships']}"))
+    if before.get("hold") and spec.get("gadgets", 3) < before.get("gadgets", 3):
+        problems.append(("spec.gadgets", f"a held bundle keeps its gadgets: {before['gadgets']}"))
     return problems
 
 
 KIND = Kind(
-    FLOTILLAS,
-    FLOTILLA,
+    BUNDLES,
+    BUNDLE,
     Shown(
-        FlotillaSpec,
-        FlotillaStatus,
+        BundleSpec,
+        BundleStatus,
         short_names=("flo",),
         columns=(("Phase", ".status.phase"),),
     ),
@@ -402,10 +408,10 @@ KIND = Kind(
 )
 
 
-def flotilla(namespace: str, name: str, **spec: Any) -> Object:
+def bundle(namespace: str, name: str, **spec: Any) -> Object:
     return {
         "apiVersion": "tests.fairlead.dev/v1",
-        "kind": "Flotilla",
+        "kind": "Bundle",
         "metadata": {"namespace": namespace, "name": name},
         "spec": {"cargo": "tea", **spec},
     }

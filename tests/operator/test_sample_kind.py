@@ -2,12 +2,12 @@
 
 import pytest
 
-from fairlead.domain.intents import ApplyChildren, Confirm, Refuse, ReleaseObject, Subject
 from fairlead.engine.testing import given
-from fairlead.intents.kubernetes import Kind
-from tests.operator.flotilla import (
+from fairlead.kubernetes.kinds import Kind
+from fairlead.kubernetes.messages import ApplyChildren, Confirm, Refuse, ReleaseObject, Subject
+from tests.operator.sample_kind import (
+    BUNDLE,
     FINALIZER,
-    FLOTILLA,
     KIND,
     Adopt,
     Adopted,
@@ -19,17 +19,17 @@ from tests.operator.flotilla import (
     Refused,
     Retry,
     Sunk,
-    flotilla,
+    bundle,
     wanted,
 )
 
-NORTH = Subject("flotillas.tests.fairlead.dev", "bay", "north", "u1")
+NORTH = Subject("bundles.tests.fairlead.dev", "bay", "north", "u1")
 TEA = Plan(1, 1, "tea")
 SILK = Plan(2, 1, "silk")
 EMPTY = Observe(NORTH, TEA, {})
 FULL = Observe(NORTH, TEA, {"north-0": "tea"})
 OTHER = Observe(NORTH, SILK, {"north-0": "tea"})
-UNSEEN: tuple[object, ...] = ()
+UNOBSERVED: tuple[object, ...] = ()
 ADOPTED = (Adopted(7, 3, 1),)
 BUILDING = (Planned(NORTH, TEA, 1),)
 READY = (*BUILDING, Launched(NORTH, TEA, 2))
@@ -41,13 +41,13 @@ NO = Refuse(1, "Rejected", "no")
 @pytest.mark.parametrize(
     ("before", "command", "events"),
     [
-        (UNSEEN, EMPTY, (Planned(NORTH, TEA, 1),)),
-        (UNSEEN, Adopt(7, 3, 1), (Adopted(7, 3, 1),)),
-        (UNSEEN, Adopt(0, 0, 0), ()),
-        (UNSEEN, Confirm(0), ()),
-        (UNSEEN, NO, ()),
-        (UNSEEN, Retry(0), ()),
-        (UNSEEN, Delete(), (Sunk(),)),
+        (UNOBSERVED, EMPTY, (Planned(NORTH, TEA, 1),)),
+        (UNOBSERVED, Adopt(7, 3, 1), (Adopted(7, 3, 1),)),
+        (UNOBSERVED, Adopt(0, 0, 0), ()),
+        (UNOBSERVED, Confirm(0), ()),
+        (UNOBSERVED, NO, ()),
+        (UNOBSERVED, Retry(0), ()),
+        (UNOBSERVED, Delete(), (Sunk(),)),
         (ADOPTED, FULL, (Launched(NORTH, TEA, 8),)),
         (ADOPTED, EMPTY, (Planned(NORTH, TEA, 8),)),
         (BUILDING, EMPTY, ()),
@@ -77,38 +77,38 @@ NO = Refuse(1, "Rejected", "no")
         (SUNK, Delete(), ()),
     ],
 )  # fmt: skip
-def test_flotilla(before: tuple[object, ...], command: object, events: tuple[object, ...]) -> None:
-    given(FLOTILLA, *before).when(command).then(*events)
+def test_bundle(before: tuple[object, ...], command: object, events: tuple[object, ...]) -> None:
+    given(BUNDLE, *before).when(command).then(*events)
 
 
 def test_a_plan_asks_for_its_ships() -> None:
-    asked = given(FLOTILLA).when(EMPTY)
+    asked = given(BUNDLE).when(EMPTY)
 
     asked.asks(ApplyChildren(NORTH, 1, wanted(NORTH, TEA)))
 
 
-def test_an_adopted_flotilla_asks_for_nothing_and_counts_on() -> None:
-    found = given(FLOTILLA, *ADOPTED).when(FULL).asks().state
+def test_an_adopted_bundle_asks_for_nothing_and_counts_on() -> None:
+    found = given(BUNDLE, *ADOPTED).when(FULL).asks().state
 
     assert (found.voyages, found.phase) == (3, "Ready")
 
 
 def test_an_old_plan_is_not_waited_for_after_an_adoption() -> None:
-    found = given(FLOTILLA, *BUILDING, Adopted(9, 4, 1)).when(EMPTY)
+    found = given(BUNDLE, *BUILDING, Adopted(9, 4, 1)).when(EMPTY)
 
     found.then(Planned(NORTH, TEA, 10))
 
 
 def test_a_version_that_was_launched_before_is_no_new_voyage() -> None:
-    again = given(FLOTILLA, *READY, Planned(NORTH, TEA, 3)).when(Confirm(3)).state
-    other = given(FLOTILLA, *READY, Planned(NORTH, SILK, 3)).when(Confirm(3)).state
+    again = given(BUNDLE, *READY, Planned(NORTH, TEA, 3)).when(Confirm(3)).state
+    other = given(BUNDLE, *READY, Planned(NORTH, SILK, 3)).when(Confirm(3)).state
 
     assert (again.voyages, other.voyages) == (1, 2)
 
 
 def test_a_refusal_is_told_and_tried_again_later_each_time() -> None:
-    first = given(FLOTILLA, *BUILDING).when(NO)
-    second = given(FLOTILLA, *REFUSED, Planned(NORTH, TEA, 3)).when(Refuse(3, "Rejected", "no"))
+    first = given(BUNDLE, *BUILDING).when(NO)
+    second = given(BUNDLE, *REFUSED, Planned(NORTH, TEA, 3)).when(Refuse(3, "Rejected", "no"))
 
     dues = [one.decision.timers[0].due for one in (first, second)]  # type: ignore[union-attr]  # both set their timer
     assert dues[0] < dues[1]
@@ -116,20 +116,20 @@ def test_a_refusal_is_told_and_tried_again_later_each_time() -> None:
 
 
 def test_a_held_object_is_released_at_its_end() -> None:
-    given(FLOTILLA, *READY).when(Delete(NORTH, held=True)).asks(ReleaseObject(NORTH, FINALIZER))
+    given(BUNDLE, *READY).when(Delete(NORTH, held=True)).asks(ReleaseObject(NORTH, FINALIZER))
 
 
 def test_a_review_names_each_field_and_why() -> None:
-    held = flotilla("bay", "north", hold=True, ships=3)
+    held = bundle("bay", "north", hold=True, gadgets=3)
 
     assert KIND.review(held, None) == []
-    assert KIND.review(flotilla("bay", "north", cargo="contraband", hold=True, ships=1), held) == [
+    assert KIND.review(bundle("bay", "north", cargo="contraband", hold=True, gadgets=1), held) == [
         ("spec.cargo", "not carried: contraband"),
-        ("spec.ships", "a held flotilla keeps its ships: 3"),
+        ("spec.gadgets", "a held bundle keeps its gadgets: 3"),
     ]
 
 
 def test_a_kind_without_a_review_lets_everything_pass() -> None:
-    careless = Kind(KIND.api, FLOTILLA, KIND.shown, observe=KIND.observe, delete=KIND.delete)
+    careless = Kind(KIND.api, BUNDLE, KIND.shown, observe=KIND.observe, delete=KIND.delete)
 
-    assert careless.review(flotilla("bay", "north"), None) == ()
+    assert careless.review(bundle("bay", "north"), None) == ()

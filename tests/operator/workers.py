@@ -11,21 +11,22 @@ from typing import Any
 
 from fairlead import bootstrap
 from fairlead import settings as settings_
-from fairlead.adapters.kubernetes.clock import Clock
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.leader import Candidacy
-from fairlead.adapters.kubernetes.limits import Limits
-from fairlead.adapters.kubernetes.objects import Key, Object
-from fairlead.adapters.kubernetes.operator import Operator, Orders, Working
-from fairlead.adapters.kubernetes.queue import Pace
-from fairlead.adapters.kubernetes.transport import Answered, Tempo
-from tests.operator.flotilla import KIND, Plan, carried, wanted
+from fairlead.bootstrap import operator as wiring
+from fairlead.kubernetes.client.clock import Clock
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.client.limits import Limits
+from fairlead.kubernetes.client.transport import Answered, ClientOptions
+from fairlead.kubernetes.controller.leader import Candidacy
+from fairlead.kubernetes.controller.queue import QueueOptions
+from fairlead.kubernetes.objects import Key, Object
+from fairlead.kubernetes.operator.operator import Operator, OperatorOptions, Working
+from tests.operator.sample_kind import KIND, Plan, carried, wanted
 
 READS = ("get", "list", "watch")
 
 
 @dataclasses.dataclass
-class Fleet:
+class RunningOperator:
     """One running operator, and the count of its requests."""
 
     operator: Operator
@@ -37,25 +38,25 @@ class Fleet:
         return sum(count for verb, count in self.requests.items() if verb not in READS)
 
     @property
-    def flotillas(self) -> list[Object]:
-        return list(self.operator.stations[0].held.objects.all())
+    def bundles(self) -> list[Object]:
+        return list(self.operator.controllers[0].held.objects.all())
 
-    def look_at_all(self) -> None:
+    def reconcile_all(self) -> None:
         """Ask for one more look at every object."""
-        queue = self.operator.stations[0].queue
+        queue = self.operator.controllers[0].queue
         assert queue is not None
-        for key in self.operator.stations[0].held.objects.known():
+        for key in self.operator.controllers[0].held.objects.known():
             queue.add(key)
 
     def is_done(self) -> bool:
-        """By the caches alone: every flotilla has its ships, and says so of this generation."""
-        return all(self._is_ready(one) for one in self.flotillas)
+        """By the caches alone: every bundle has its gadgets, and says so of this generation."""
+        return all(self._is_ready(one) for one in self.bundles)
 
     async def until(self, holds: Callable[[], bool], seconds: float = 60.0) -> None:
         """Every change of a cache is a reason to look."""
         changed = asyncio.Event()
-        station = self.operator.stations[0]
-        for cache in (station.held.objects, *station.held.children.values()):
+        controller = self.operator.controllers[0]
+        for cache in (controller.held.objects, *controller.held.children.values()):
             cache.on_change(lambda _: changed.set())
         async with asyncio.timeout(seconds):
             while not holds():
@@ -69,7 +70,7 @@ class Fleet:
 
     async def settled(self) -> None:
         """Until nothing waits in the queue and every answer of an effect is in the store."""
-        queue = self.operator.stations[0].queue
+        queue = self.operator.controllers[0].queue
         engine = self.operator.engine
         assert queue is not None
         assert engine is not None
@@ -87,8 +88,8 @@ class Fleet:
     def _is_ready(self, obj: Object) -> bool:
         meta, status = obj["metadata"], obj.get("status") or {}
         spec = obj["spec"]
-        plan = Plan(meta["generation"], spec["ships"], spec["cargo"])
-        children = self.operator.stations[0].children(meta["uid"])
+        plan = Plan(meta["generation"], spec["gadgets"], spec["cargo"])
+        children = self.operator.controllers[0].children(meta["uid"])
         return (
             carried(children) == carried(wanted(KIND.subject(obj), plan))
             and status.get("phase") == "Ready"
@@ -103,10 +104,10 @@ async def working(
     kept: Path | Working,
     candidacy: Candidacy | None = None,
     **more: Any,
-) -> AsyncIterator[Fleet]:
+) -> AsyncIterator[RunningOperator]:
     """An operator at work on one namespace, with its store in a folder or as it is given.
 
-    `more` is what its orders say besides: a shard, a desk.
+    `more` is what its orders say besides: a shard, an admission server.
     """
     requests: Counter[str] = Counter()
 
@@ -116,16 +117,18 @@ async def working(
     bounds = Limits(rate=10_000, burst=10_000, page=3, first_delay=0.01, longest_delay=0.1)
     # Waits between tries are a twentieth of the real ones: a test has less patience.
     clock = Clock(sleep=lambda seconds: asyncio.sleep(seconds / 20))
-    tempo = Tempo(bounds, clock, chance=random.Random(0).random, count=count)
-    if candidacy is not None or "desk" in more:
-        tempo = dataclasses.replace(tempo, clock=Clock())
-    pace = Pace(workers=4, first_delay=0.02, longest_delay=0.2)
-    orders = Orders([KIND], namespace, candidacy=candidacy, pace=pace, tempo=tempo, **more)
+    options = ClientOptions(bounds, clock, chance=random.Random(0).random, count=count)
+    if candidacy is not None or "admission_server" in more:
+        options = dataclasses.replace(options, clock=Clock())
+    pace = QueueOptions(workers=4, first_delay=0.02, longest_delay=0.2)
+    orders = OperatorOptions(
+        [KIND], namespace, candidacy=candidacy, queue_options=pace, options=options, **more
+    )
     engine = engines(kept) if isinstance(kept, Path) else kept
     operator = Operator(connection, orders, engine)
     task = asyncio.create_task(operator.run())
     try:
-        yield Fleet(operator, task, requests)
+        yield RunningOperator(operator, task, requests)
     finally:
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
@@ -133,7 +136,7 @@ async def working(
 
 def engines(folder: Path) -> Working:
     """The engines that bootstrap makes, on a store in this folder."""
-    return bootstrap.engines(quick(folder), bootstrap.Cast(kinds=[KIND]))
+    return wiring.engines(quick(folder), bootstrap.Installation(kinds=[KIND]))
 
 
 def quick(folder: Path, lease_seconds: float = 15.0) -> settings_.Settings:

@@ -35,7 +35,7 @@ class Entry:
 
 
 def test_there_is_a_lock_for_every_set() -> None:
-    assert {path.stem for path in LOCKS} == {*setup.SETS, "uv"}
+    assert {path.stem for path in LOCKS} == {*setup.SETS, *lock.APART, "uv"}
     assert set(setup.SETS) == set(lock.LOCKS)
 
 
@@ -51,7 +51,7 @@ def test_a_lock_names_no_address(path: Path) -> None:
     assert re.findall(r"\S*://\S*|^-.*|\S+ @ \S+", text, re.MULTILINE) == []
 
 
-@pytest.mark.parametrize("name", setup.SETS)
+@pytest.mark.parametrize("name", [*setup.SETS, *lock.APART])
 def test_a_lock_satisfies_what_is_declared(name: str) -> None:
     pinned = pins((ROOT / "requirements" / f"{name}.txt").read_text(encoding="utf-8"))
 
@@ -117,8 +117,8 @@ def pins(text: str) -> dict[str, set[str]]:
 def declared(name: str) -> list[Requirement]:
     text = (ROOT / "pyproject.toml").read_text(encoding="utf-8")
     project: dict[str, Any] = tomllib.loads(text)
-    wanted = list(project["project"]["dependencies"])
-    for option in lock.LOCKS[name]:
+    wanted = list(project["project"]["dependencies"]) if name in lock.LOCKS else []
+    for option in {**lock.LOCKS, **lock.APART}[name]:
         kind, _, group = option.partition("=")
         table = {
             "--extra": project["project"]["optional-dependencies"],

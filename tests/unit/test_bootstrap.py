@@ -11,18 +11,20 @@ import structlog
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
-from fairlead import bootstrap, errors, settings
-from fairlead._sample.messages import DriveLeg, Order
-from fairlead.adapters import otlp
+from fairlead import errors, settings
+from fairlead.bootstrap import tracing as tracing_
+from fairlead.clients import otlp
+from fairlead.console import logs
 from fairlead.engine import messages, outbox
+from fairlead.engine.sample.messages import DriveLeg, Order
 from tests.unit.web import rig
 
 
 async def test_each_attempt_at_an_effect_leaves_a_span(tmp_path: Path) -> None:
     spans = InMemorySpanExporter()
     exporter = otlp.provided(SimpleSpanProcessor(spans))
-    tracing = bootstrap.Tracing(exporter.tracer, exporter.close, on=True)
-    cast = replace(rig.CAST, handlers=bootstrap.traced(rig.CAST.handlers, tracing))
+    tracing = tracing_.Tracing(exporter.tracer, exporter.close, on=True)
+    cast = replace(rig.CAST, handlers=tracing_.traced(rig.CAST.handlers, tracing))
 
     async with rig.site(tmp_path, cast) as site:
         await site.client.post("/api/v1/streams/depot/a/commands", json=rig.ORDER)
@@ -37,9 +39,9 @@ async def test_each_attempt_at_an_effect_leaves_a_span(tmp_path: Path) -> None:
 
 async def test_a_failed_attempt_is_marked_in_its_span() -> None:
     spans = InMemorySpanExporter()
-    tracing = bootstrap.Tracing(otlp.provided(SimpleSpanProcessor(spans)).tracer, on=True)
-    handlers = bootstrap.traced({DriveLeg: outbox.Handler(rig.refuse)}, tracing)
-    context = outbox.Context(messages.stream_name("trip", "a"), "k", 1)
+    tracing = tracing_.Tracing(otlp.provided(SimpleSpanProcessor(spans)).tracer, on=True)
+    handlers = tracing_.traced({DriveLeg: outbox.Handler(rig.refuse)}, tracing)
+    context = outbox.EffectContext(messages.stream_name("trip", "a"), "k", 1)
 
     with pytest.raises(errors.Rejected):
         await handlers[DriveLeg].perform(DriveLeg(1), context)
@@ -49,18 +51,19 @@ async def test_a_failed_attempt_is_marked_in_its_span() -> None:
 
 
 def test_without_an_endpoint_handlers_stay_as_they_are() -> None:
-    tracing = bootstrap.telemetry(settings.LogSettings())
+    tracing = tracing_.telemetry(settings.LogSettings())
 
     assert not tracing.on
-    assert bootstrap.traced(rig.CAST.handlers, tracing) is rig.CAST.handlers
+    assert tracing_.traced(rig.CAST.handlers, tracing) is rig.CAST.handlers
 
 
 def test_a_missing_package_is_told_with_a_hint(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "fairlead.adapters.otlp")
+    for module in ("fairlead.clients.otlp", "fairlead.bootstrap.tracing_otlp"):
+        monkeypatch.delitem(sys.modules, module, raising=False)
     monkeypatch.setitem(sys.modules, "opentelemetry.sdk.trace", None)
 
     with pytest.raises(errors.Rejected, match=r"package is missing: opentelemetry\.sdk") as refused:
-        bootstrap.telemetry(settings.LogSettings(otlp_endpoint="http://127.0.0.1:4318"))
+        tracing_.telemetry(settings.LogSettings(otlp_endpoint="http://127.0.0.1:4318"))
 
     assert "fairlead[telemetry]" in refused.value.hint
 
@@ -90,12 +93,12 @@ async def test_debug_logs_have_one_line_per_event_with_its_ids(
         store=settings.StoreSettings(state_dir=tmp_path),
         log=settings.LogSettings(log_level="debug", log_format="json"),
     )
-    store = bootstrap.store(chosen.store, rig.CAST)
+    store = rig.CAST.store(chosen.store)
     store.migrate()
     old = structlog.get_config()
-    bootstrap.logs(chosen.log)
+    logs.configure(chosen.log)
     try:
-        async with bootstrap.engine(chosen, rig.CAST, store, perform=False).running() as engine:
+        async with rig.CAST.engine(chosen, store, perform=False).running() as engine:
             stream = messages.stream_name("depot", "a")
             await engine.submit(stream, Order("a", 1, 2), messages.command_id("order-1"))
     finally:
@@ -116,13 +119,13 @@ def test_an_operator_searches_for_garbage_seldom_but_finds_it() -> None:
     # In a process of its own: what is frozen stays so.
     script = """
 import gc, weakref
-from fairlead import bootstrap
+from fairlead.bootstrap import operator as wiring
 
 class Knot:
     def __init__(self):
         self.me = self
 
-bootstrap.collect_rarely()
+wiring.collect_rarely()
 assert gc.get_freeze_count() > 10_000
 first = weakref.ref(Knot())
 held = [Knot() for _ in range(20_000)]

@@ -43,3 +43,15 @@ def test_what_is_not_there_or_not_allowed_is_also_rejected() -> None:
     assert issubclass(errors.NotFound, errors.Rejected)
     assert issubclass(errors.Unauthorised, errors.Rejected)
     assert not issubclass(errors.Conflict, errors.Rejected)
+
+
+def test_mistakes_are_told_together_and_one_by_one() -> None:
+    problems = [errors.Problem(f"steps[{n}]", "empty", f"fill {n}") for n in range(5)]
+    placed = errors.Problem("name", "missing", "add it", "shop.yaml", 3, 1)
+
+    assert errors.Invalid(problems[:1]).message == "steps[0]: empty"
+    assert errors.Invalid(problems).message == (
+        "steps[0]: empty; steps[1]: empty; steps[2]: empty; and 2 more"
+    )
+    assert errors.Invalid(problems).hint == "fill 0"
+    assert str(placed) == "shop.yaml:3:1: name: missing"

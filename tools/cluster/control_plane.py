@@ -10,7 +10,7 @@ import json
 import secrets
 import shutil
 import ssl
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -181,7 +181,7 @@ class ControlPlane:
             self._running.pop(name).kill()
         shutil.rmtree(self._data, ignore_errors=True)
 
-    def write_kubeconfig(self, path: Path, user: dict[str, str]) -> Path:
+    def write_kubeconfig(self, path: Path, user: Mapping[str, object]) -> Path:
         """JSON, which every reader of YAML takes; `user` as in the file's own words."""
         cluster = {"server": self.url, "certificate-authority": str(self.certificate_authority)}
         config = {

@@ -22,9 +22,9 @@ def main(arguments: list[str]) -> None:
         os.setgid(gid)
         os.setuid(uid)
     if signal_number:
-        # After the change of id: the kernel forgets the wish when credentials change.
+        # After the change of id: the kernel forgets the request when credentials change.
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal_number)
-        # The starter may have died before the wish was made: then no signal will come.
+        # The starter may have died before the request was made: then no signal will come.
         if os.getppid() != starter:
             sys.exit(1)
     command = arguments[4:]

@@ -253,8 +253,8 @@ class PostgresServer:
     def _end(self, mode: StopMode) -> None:
         if self._process is None:
             return
-        for wish in (STOP_SIGNALS[mode], signal.SIGQUIT, signal.SIGKILL):
-            self._process.send_signal(wish)
+        for request in (STOP_SIGNALS[mode], signal.SIGQUIT, signal.SIGKILL):
+            self._process.send_signal(request)
             try:
                 self._process.wait(STOP_TIMEOUT_SECONDS)
             except subprocess.TimeoutExpired:

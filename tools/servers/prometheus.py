@@ -7,12 +7,8 @@ Looked for in PATH, then in our cache folder; else the package is fetched into t
 and only unpacked, which needs no rights. It ends with the process that started it.
 """
 
-import fcntl
 import json
-import os
 import shutil
-import subprocess
-import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -22,10 +18,10 @@ from urllib.request import urlopen
 
 from fairlead import errors
 from tools.cluster.process import Process, free_port
+from tools.servers import debian
 
 HOW = "install the package prometheus, or put the program into PATH"
 _READY_SECONDS = 60.0
-_FETCH_SECONDS = 300.0
 _DIAL_SECONDS = 5.0
 
 
@@ -126,52 +122,10 @@ def find() -> Path:
     present = shutil.which("prometheus")
     if present:
         return Path(present)
-    place = _cache_folder()
-    program = place / "package" / "usr" / "bin" / "prometheus"
-    if not program.exists():
-        place.mkdir(parents=True, exist_ok=True)
-        with (place / "lock").open("ab") as lock:
-            # Several workers of one run look for it at the same time.
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not program.exists():
-                _fetch(place)
-    return program
+    return debian.unpacked(["prometheus"], HOW) / "usr" / "bin" / "prometheus"
 
 
 def find_tool() -> Path | None:
     """The program that checks configurations, where it came along."""
     beside = find().with_name("promtool")
     return beside if beside.exists() else None
-
-
-def _cache_folder() -> Path:
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return Path(os.environ.get("FAIRLEAD_CACHE") or home / "fairlead") / "prometheus"
-
-
-def _fetch(place: Path) -> None:
-    if shutil.which("apt-get") is None or shutil.which("dpkg") is None:
-        raise errors.Unavailable("no prometheus, and no Debian to take it from", hint=HOW)
-    with tempfile.TemporaryDirectory(dir=place) as scratch:
-        folder = Path(scratch)
-        download = ["apt-get", "download", "prometheus"]
-        if not _succeeds(download, folder):
-            # The lists of packages may be missing; only root can get them.
-            _succeeds(["apt-get", "update"], folder)
-            if not _succeeds(download, folder):
-                raise errors.Unavailable("no prometheus, and its package was not found", hint=HOW)
-        package = next(folder.glob("prometheus_*.deb"))
-        unpacked = folder / "package"
-        if not _succeeds(["dpkg", "-x", str(package), str(unpacked)], folder):
-            raise errors.Unavailable(f"package cannot be unpacked: {package.name}", hint=HOW)
-        unpacked.rename(place / "package")
-
-
-def _succeeds(command: Sequence[str], folder: Path) -> bool:
-    try:
-        done = subprocess.run(
-            command, cwd=folder, capture_output=True, check=False, timeout=_FETCH_SECONDS
-        )
-    except subprocess.TimeoutExpired:
-        return False
-    return done.returncode == 0

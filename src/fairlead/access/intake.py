@@ -8,15 +8,15 @@ however often it is delivered; without either, each delivery counts.
 import asyncio
 import hashlib
 import uuid
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import structlog
 from opentelemetry import trace
 
 from fairlead import errors
-from fairlead.engine import messages, service
-from fairlead.intents import tokens
+from fairlead.access import scopes, tokens
+from fairlead.engine import machine, messages, service, visibility
 
 PATIENCE_SECONDS = 30.0
 _log = structlog.get_logger(__name__)
@@ -31,6 +31,9 @@ class Caller:
     token: str | None = None
     """The public id of the token shown, if one was."""
 
+    scope: str = scopes.EVERYWHERE
+    """The project or namespace that the role is good for."""
+
 
 LOCAL = Caller("local", tokens.Role.ADMIN)
 """Somebody on this machine, while no token has been set up."""
@@ -44,6 +47,8 @@ class Request:
     type: str
     data: Any
     id: messages.CommandId | None = None
+    queue: str = ""
+    """Who performs for a stream that this creates."""
 
 
 class Intake:
@@ -56,16 +61,17 @@ class Intake:
     async def submit(self, caller: Caller, request: Request) -> messages.Receipt:
         """Hand a command to its stream; the recorded answer if it was taken before."""
         authorise(caller, tokens.Role.OPERATOR)
+        scopes.check(caller.scope, request.stream)
         command_id = request.id or fresh_id()
-        spoken = self._engine.repertoire.of(request.stream)
-        command = spoken.codec.commands.parse(request.type, request.data)
+        registered = self._engine.registry.of(request.stream)
+        command = registered.codec.commands.parse(request.type, request.data)
         attributes = {
             "fairlead.stream": request.stream,
             "fairlead.command": request.type,
             "fairlead.command_id": command_id,
         }
         with self._tracer.start_as_current_span("submit", attributes=attributes) as span:
-            receipt = await self._settled(request.stream, command, command_id)
+            receipt = await self._settled(request, command, command_id)
             span.set_attribute("fairlead.events", receipt.events)
         _log.info(
             "command_taken",
@@ -78,12 +84,42 @@ class Intake:
         )
         return receipt
 
+    async def ask(self, caller: Caller, request: Request) -> messages.Receipt:
+        """What a person asks in a machine's own words: one of its verbs, in the caller's name."""
+        authorise(caller, tokens.Role.OPERATOR)
+        vocabulary = self._engine.registry.of(request.stream).machine.vocabulary
+        commands = {each.__name__: each for each in machine.members(vocabulary.commands)}
+        verbs, asked = machine.members(vocabulary.verbs), commands.get(request.type)
+        if asked is not None and asked not in verbs:
+            known = ", ".join(each.__name__ for each in verbs) or "none"
+            raise errors.Forbidden(
+                f"not a command of people: {request.type}", hint=f"its verbs: {known}"
+            )
+        if "by" in getattr(asked, "__match_args__", ()) and isinstance(request.data, dict):
+            request = replace(request, data={**request.data, "by": caller.name})
+        return await self.submit(caller, request)
+
+    async def find(self, stream: messages.StreamName) -> visibility.StreamView | None:
+        """The stream as it stands, None where there is no such stream yet."""
+        return await self._engine.read(lambda session: visibility.find(session, stream))
+
+    async def waits(self, stream: messages.StreamName) -> bool:
+        """Whether the stream has asked for something that is not done."""
+        found = await self._engine.read(lambda s: visibility.effects(s, name=stream, limit=1))
+        return bool(found)
+
+    async def move(self, stream: messages.StreamName, queue: str) -> None:
+        """Give a stream to another queue."""
+        await self._engine.move([stream], queue)
+
     async def _settled(
-        self, stream: messages.StreamName, command: object, command_id: messages.CommandId
+        self, request: Request, command: object, command_id: messages.CommandId
     ) -> messages.Receipt:
         try:
             async with asyncio.timeout(PATIENCE_SECONDS):
-                return await self._engine.submit(stream, command, command_id)
+                return await self._engine.submit(
+                    request.stream, command, command_id, queue=request.queue
+                )
         except TimeoutError as error:
             raise errors.Unavailable(
                 f"no answer within {PATIENCE_SECONDS:g} s: {command_id}",

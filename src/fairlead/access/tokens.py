@@ -12,8 +12,10 @@ import re
 import secrets
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 
 from fairlead import errors
+from fairlead.access import scopes
 from fairlead.engine import clock
 from fairlead.engine.store import protocol
 
@@ -27,7 +29,8 @@ class Role(enum.IntEnum):
 
     VIEWER = 1
     OPERATOR = 2
-    ADMIN = 3
+    DEPLOYER = 3
+    ADMIN = 4
 
     @property
     def word(self) -> str:
@@ -35,12 +38,13 @@ class Role(enum.IntEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class TokenRequest:
     """A token to be made."""
 
     name: str
     role: Role
     expires_at: datetime | None = None
+    scope: str = scopes.EVERYWHERE
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +57,7 @@ class TokenView:
     created_at: datetime
     expires_at: datetime | None
     revoked_at: datetime | None
+    scope: str = scopes.EVERYWHERE
 
     def usable(self, now: datetime) -> bool:
         return self.revoked_at is None and (self.expires_at is None or now < self.expires_at)
@@ -78,27 +83,28 @@ def role(word: str) -> Role:
     raise errors.Rejected(f"no such role: {word[:80]}", hint=f"use one of: {words}")
 
 
-def mint(session: protocol.Session, wish: Wish, now: datetime) -> Minted:
+def mint(session: protocol.Session, request: TokenRequest, now: datetime) -> Minted:
     """Make a token and keep its digest."""
-    if not wish.name or len(wish.name) > MAX_NAME or not wish.name.isprintable():
+    if not request.name or len(request.name) > MAX_NAME or not request.name.isprintable():
         raise errors.Rejected(
-            f"not a token name: {wish.name[:80]!r}",
+            f"not a token name: {request.name[:80]!r}",
             hint=f"use 1 to {MAX_NAME} printable characters that tell whose it is",
         )
-    if wish.expires_at is not None and wish.expires_at <= now:
+    if request.expires_at is not None and request.expires_at <= now:
         raise errors.Rejected(
-            f"the token would have expired already: {wish.expires_at:%Y-%m-%d %H:%M}",
+            f"the token would have expired already: {request.expires_at:%Y-%m-%d %H:%M}",
             hint="name a time that is still to come",
         )
     public, secret = secrets.token_hex(6), secrets.token_hex(32)
     session.rows(
         "insert_token",
         id=public,
-        name=wish.name,
-        role=wish.role.word,
+        name=request.name,
+        role=request.role.word,
+        scope=scopes.parse(request.scope),
         digest=_digest(secret),
         now=clock.to_millis(now),
-        expires=None if wish.expires_at is None else clock.to_millis(wish.expires_at),
+        expires=None if request.expires_at is None else clock.to_millis(request.expires_at),
     )
     return Minted(public, f"flt_{public}_{secret}")
 
@@ -124,12 +130,24 @@ def verify(session: protocol.Session, text: str, now: datetime) -> TokenView:
     if form is None:
         raise _refused("the token is malformed")
     rows = session.rows("get_token", id=form["id"])
-    kept = rows[0][3] if rows else _NOBODY
+    kept = rows[0][4] if rows else _NOBODY
     # Compared also where there is none, so that the time taken tells no id.
     right = hmac.compare_digest(kept, _digest(form["secret"]))
     if not rows or not right:
         raise _refused("the token is not known here")
-    token = _view(*rows[0])
+    return _usable(rows[0], now)
+
+
+def usable(session: protocol.Session, public: str, now: datetime) -> TokenView:
+    """The token of this id; Unauthorised where it is no longer good."""
+    rows = session.rows("get_token", id=public)
+    if not rows:
+        raise _refused("the token is not known here")
+    return _usable(rows[0], now)
+
+
+def _usable(row: tuple[Any, ...], now: datetime) -> TokenView:
+    token = _view(*row)
     if not token.usable(now):
         how = "expired" if token.revoked_at is None else "revoked"
         raise _refused(f"the token is {how}: {token.id}")
@@ -145,10 +163,8 @@ def _digest(secret: str) -> str:
     return hashlib.sha256(secret.encode()).hexdigest()
 
 
-def _view(
-    public: str, name: str, word: str, _digest: str, *times: clock.Millis | None
-) -> TokenView:
-    created, expires, revoked = times
+def _view(public: str, name: str, word: str, scope: str, *rest: Any) -> TokenView:
+    _, created, expires, revoked = rest
     assert created is not None
     return TokenView(
         public,
@@ -157,4 +173,5 @@ def _view(
         clock.from_millis(created),
         None if expires is None else clock.from_millis(expires),
         None if revoked is None else clock.from_millis(revoked),
+        scope,
     )

@@ -1,7 +1,7 @@
 """One metric: is the experiment higher than control, lower, or neither?
 
 The rules and their order are those of Kayenta's judge, so that a metric gets the label it would
-get there. `second_look` adds to a Pass what this cannot see.
+get there. `own_judge` shares the words, and has tests of its own.
 """
 
 import dataclasses
@@ -9,11 +9,11 @@ import enum
 import math
 from collections.abc import Sequence
 
-from fairlead.domain.analysis import ranksum, reasons, samples, statistics, verdict
+from fairlead.analysis import ranksum, reasons, samples, statistics, verdict
 
 NOISE = 1e-5
-# Where the search works best: its absolute tolerance is then a millionth of the data's range.
-RANGE_BITS = 7
+# Where the search is quick: its absolute tolerance is then a hundred-thousandth of the range.
+RANGE_BITS = 2
 
 
 class Direction(enum.Enum):
@@ -40,6 +40,8 @@ class EffectLimits:
     allowed_decrease: float = 1.0
     critical_increase: float = 1.0
     critical_decrease: float = 1.0
+    detectable: float = 2.0
+    """How many times as many events must be visible for their absence to say anything."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

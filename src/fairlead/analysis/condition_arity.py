@@ -7,15 +7,28 @@ one over a list gets a list, also of one number.
 import dataclasses
 from collections.abc import Iterator
 
-from fairlead.domain.analysis import evaluation, expression
+from fairlead.analysis import evaluation, expression
 
 RESULT = "result"
+COMPARED = {"<", "<=", ">", ">=", "=="}
 OF_LISTS = {"len", "sum", "min", "max", *evaluation.OVER_LISTS}
 
 
 def wants_list(tree: expression.Node) -> bool:
     """Whether the result is picked from, gone through or counted anywhere in the tree."""
     return any(_over_items(node) for node in _nodes(tree))
+
+
+def limit(tree: expression.Node) -> float | None:
+    """The number that the result is compared with, where the tree is nothing else."""
+    match tree:
+        case expression.Binary(operator=operator, left=left, right=expression.Literal(value=value)):
+            plain = operator in COMPARED and (_is_result(left) or _over_items(left))
+            if plain and isinstance(value, int | float) and not isinstance(value, bool):
+                return float(value)
+            return None
+        case _:
+            return None
 
 
 def _over_items(node: object) -> bool:

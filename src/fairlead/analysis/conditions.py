@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from typing import Any, assert_never
 
 from fairlead import errors
-from fairlead.domain.analysis import evaluation, expression, shape, verdict
+from fairlead.analysis import condition_arity, condition_names, evaluation, expression, verdict
+from fairlead.analysis.requests import Requests
 
 
 class Phase(enum.Enum):
@@ -61,7 +62,7 @@ def one_number(criteria: Criteria) -> bool:
             return False
         case Conditions():
             given = (criteria.success, criteria.failure)
-            return not any(one and shape.wants_list(one.tree) for one in given)
+            return not any(one and condition_arity.wants_list(one.tree) for one in given)
         case unreachable:
             assert_never(unreachable)
 
@@ -71,6 +72,8 @@ class Answered:
     """The question has a value: a number, a list of numbers, or what a web page said."""
 
     value: Any
+    requests: Requests | None = None
+    """What the value was taken from, where the source counts it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +94,41 @@ Answer = Answered | Silent | Unanswered
 
 
 @dataclass(frozen=True, slots=True)
+class MetricLabel:
+    """How a number is called in a sentence, and its unit."""
+
+    title: str = "result"
+    unit: str = ""
+
+    def amount(self, value: Any) -> str:
+        return f"{shown(value)} {self.unit}".rstrip()
+
+
+UNNAMED = MetricLabel()
+
+
+@dataclass(frozen=True, slots=True)
 class Measurement:
-    """One answer, judged, and why."""
+    """One answer, judged, and why; with the number that decided and its limit where both are."""
 
     phase: Phase
     reason: str
+    value: float | None = None
+    limit: float | None = None
 
 
 def read(source: str) -> Condition:
     """The condition in this text, or Rejected with where it went wrong."""
-    return Condition(source, expression.parse(source))
+    tree = expression.parse(source)
+    condition_names.check(source, tree)
+    return Condition(source, tree)
 
 
 def measure(
-    answer: Answer, criteria: Criteria, no_data: verdict.NoData | None = verdict.NoData.WAIT
+    answer: Answer,
+    criteria: Criteria,
+    no_data: verdict.NoData | None = verdict.NoData.WAIT,
+    metric: MetricLabel = UNNAMED,
 ) -> Measurement | None:
     """The measurement, or None if there is nothing to count yet.
 
@@ -118,7 +142,7 @@ def measure(
         case Answered(value):
             if _is_silent(value):
                 return _silent(value, criteria, no_data)
-            return _judged(value, criteria)
+            return _judged(value, criteria, metric)
         case unreachable:
             assert_never(unreachable)
 
@@ -147,49 +171,90 @@ def _silent(
     return Measurement(phase, f"{told}; the policy is {no_data.value}")
 
 
-def _judged(value: Any, criteria: Criteria) -> Measurement:
+def _judged(value: Any, criteria: Criteria, metric: MetricLabel = UNNAMED) -> Measurement:
     try:
         match criteria:
             case Bounds():
-                return _bounded(value, criteria)
+                return _bounded(value, criteria, metric)
             case Conditions():
-                return _conditioned(value, criteria)
+                return _conditioned(value, criteria, metric)
             case unreachable:
                 assert_never(unreachable)
     except errors.Rejected as error:
         return Measurement(Phase.ERROR, f"{error.message}; {error.hint}")
+    except (ArithmeticError, ValueError, RecursionError) as error:
+        # Whoever answers may say anything, such as a number of 400 digits. It is an error of this
+        # check, for the others of the round have their answers.
+        return Measurement(Phase.ERROR, f"the result is no number to compute with: {error}")
 
 
-def _conditioned(value: Any, given: Conditions) -> Measurement:
-    said = f"result {shown(value)}"
-    if given.failure is not None and given.failure.holds(value):
-        return Measurement(Phase.FAILED, f"{said} meets {given.failure.source}")
-    if given.success is not None:
-        if given.success.holds(value):
-            return Measurement(Phase.SUCCESSFUL, f"{said} meets {given.success.source}")
-        if given.failure is None:
-            return Measurement(Phase.FAILED, f"{said} does not meet {given.success.source}")
-        return Measurement(Phase.INCONCLUSIVE, f"{said} is neither a success nor a failure")
-    if given.failure is not None:
-        return Measurement(Phase.SUCCESSFUL, f"{said} does not meet {given.failure.source}")
-    return Measurement(Phase.SUCCESSFUL, f"{said}, and no condition to meet")
+def _conditioned(value: Any, given: Conditions, metric: MetricLabel) -> Measurement:
+    said = f"{metric.title} {metric.amount(value)}"
+    phase, reason, by = _by_conditions(value, given, said)
+    limit = condition_arity.limit(by.tree) if by is not None else None
+    return Measurement(phase, reason, _number(value), limit)
 
 
-def _bounded(value: Any, given: Bounds) -> Measurement:
+def _by_conditions(value: Any, given: Conditions, said: str) -> tuple[Phase, str, Condition | None]:
+    """The phase, why, and the condition that decided."""
+    success, failure = given.success, given.failure
+    if failure is not None and failure.holds(value):
+        return Phase.FAILED, f"{said} meets {failure.source}", failure
+    if success is not None:
+        if success.holds(value):
+            return Phase.SUCCESSFUL, f"{said} meets {success.source}", success
+        if failure is None:
+            return Phase.FAILED, f"{said} does not meet {success.source}", success
+        return Phase.INCONCLUSIVE, f"{said} is neither a success nor a failure", success
+    if failure is not None:
+        return Phase.SUCCESSFUL, f"{said} does not meet {failure.source}", failure
+    return Phase.SUCCESSFUL, f"{said}, no limit", None
+
+
+def _bounded(value: Any, given: Bounds, metric: MetricLabel) -> Measurement:
     numbers = value if isinstance(value, list) else [value]
     if not numbers:
-        return Measurement(Phase.FAILED, "no number to compare with its bounds")
+        return Measurement(Phase.FAILED, "no number to compare with its limits")
     for number in numbers:
         if isinstance(number, bool) or not isinstance(number, int | float):
-            reason = f"bounds need numbers, and the result is {shown(value)}"
+            reason = f"limits need numbers, and the result is {shown(value)}"
             return Measurement(Phase.ERROR, reason)
-        if given.low is not None and not number >= given.low:
-            reason = f"{shown(number)} is below the lower bound of {given.low:g}"
-            return Measurement(Phase.FAILED, reason)
-        if given.high is not None and not number <= given.high:
-            reason = f"{shown(number)} is above the upper bound of {given.high:g}"
-            return Measurement(Phase.FAILED, reason)
-    return Measurement(Phase.SUCCESSFUL, f"{shown(value)} is within its bounds")
+        for limit, is_beyond in (
+            (given.low, given.low is not None and not number >= given.low),
+            (given.high, given.high is not None and not number <= given.high),
+        ):
+            if is_beyond and limit is not None:
+                return _against(number, limit, metric, Phase.FAILED)
+    return _within(numbers, given, metric)
+
+
+def _against(number: float, limit: float, metric: MetricLabel, phase: Phase) -> Measurement:
+    said = f"{metric.title} {metric.amount(number)}, limit {metric.amount(limit)}"
+    return Measurement(phase, said, float(number), limit)
+
+
+def _within(numbers: list[float], given: Bounds, metric: MetricLabel) -> Measurement:
+    """The number that is nearest to a limit tells."""
+    limits = [limit for limit in (given.low, given.high) if limit is not None]
+    if not limits:
+        return Measurement(Phase.SUCCESSFUL, f"{metric.title} {shown(numbers)}, no limit")
+    number, limit = min(
+        ((number, limit) for number in numbers for limit in limits),
+        key=lambda pair: abs(pair[0] - pair[1]),
+    )
+    if len(limits) == 1:
+        return _against(number, limit, metric, Phase.SUCCESSFUL)
+    both = f"limits {shown(limits[0])} to {metric.amount(limits[1])}"
+    said = f"{metric.title} {metric.amount(number)}, {both}"
+    return Measurement(Phase.SUCCESSFUL, said, float(number), limit)
+
+
+def _number(value: Any) -> float | None:
+    """The value where it is one number."""
+    if isinstance(value, list):
+        return _number(value[0]) if len(value) == 1 else None
+    is_number = isinstance(value, int | float) and not isinstance(value, bool)
+    return float(value) if is_number else None
 
 
 def shown(value: Any, limit: int = 80) -> str:

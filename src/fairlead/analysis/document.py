@@ -12,7 +12,8 @@ from typing import Any, NoReturn
 import msgspec
 
 from fairlead import errors
-from fairlead.domain.analysis import classify, fields, judge, samples, second_look, verdict
+from fairlead.analysis import classify, fields, judge, looks, samples, verdict
+from fairlead.analysis import measured_sides as measured
 
 MOST_BYTES = 32 * 1024 * 1024
 MOST_METRICS = 10_000
@@ -57,8 +58,8 @@ def read(content: object) -> judge.Case:
     bench = _bench(config.judge)
     return judge.Case(
         rules=_rules(config.metrics, bench.name),
-        control=_side("control", content["control"], config),
-        experiment=_side("experiment", content["experiment"], config),
+        control=_side("control", content["control"], config, bench.name),
+        experiment=_side("experiment", content["experiment"], config, bench.name),
         weights=_weights(config, bench.name),
         thresholds=_thresholds(config),
         bench=bench,
@@ -149,26 +150,29 @@ def _bench(given: fields.Judge) -> judge.Bench:
         as_kayenta=usual.as_kayenta,
     )
     if own:
-        return judge.Bench(strictness=strictness, attention=_attention(given))
-    for name in ("looks", "counts_confidence", "spread"):
+        spread = _within(given.spread, judge.Bench().spread, (1, math.inf), f"{at}.spread")
+        return judge.Bench(strictness=strictness, plan=_plan(given.plan), spread=spread)
+    for name in ("spread", "plan"):
         if getattr(given, name) is not None:
-            field = fields.Judge.__struct_encode_fields__[
-                fields.Judge.__struct_fields__.index(name)
-            ]
-            _refuse(f"{at}.{field}", "the kayenta judge takes no second look")
-    return judge.Bench(judge.Name.KAYENTA, strictness, second_look.NOTHING)
+            _refuse(f"{at}.{name}", "the kayenta judge knows no such thing")
+    return judge.Bench(judge.Name.KAYENTA, strictness)
 
 
-def _attention(given: fields.Judge) -> second_look.Attention:
-    at, usual = "config.judge", second_look.EVERYTHING
-    looks = usual.looks
-    if given.looks is not None:
-        looks = tuple(look for look in second_look.Look if look.value in given.looks)
-    sure = _within(
-        given.counts_confidence, usual.counts_confidence, (0.5, 1), f"{at}.countsConfidence"
+def _plan(given: fields.PlannedLooks | None) -> looks.Plan:
+    if given is None:
+        return looks.ONCE
+    at = "config.judge.plan"
+    most = (1, MOST_SAMPLES)
+    samples = None if given.samples is None else _within(given.samples, 1, most, f"{at}.samples")
+    share = given.share
+    if share is not None and not 0 < share < 1:
+        _refuse(f"{at}.share", f"{share:g} is out of range", hint="use a part, such as 0.1")
+    return looks.Plan(
+        samples=None if samples is None else int(samples),
+        every=int(_within(given.every, 1, most, f"{at}.every")),
+        parts=int(_within(given.steps, 1, most, f"{at}.steps")),
+        share=share,
     )
-    spread = _within(given.spread, usual.spread, (1, math.inf), f"{at}.spread")
-    return second_look.Attention(looks, sure, spread)
 
 
 def _within(given: float | None, usual: float, limits: tuple[float, float], path: str) -> float:
@@ -234,6 +238,7 @@ def _effect(given: fields.EffectSize, path: str) -> classify.EffectLimits:
         allowed_decrease=_within(given.allowed_decrease, usual, most, f"{path}.allowedDecrease"),
         critical_increase=_within(given.critical_increase, usual, most, f"{path}.criticalIncrease"),
         critical_decrease=_within(given.critical_decrease, usual, most, f"{path}.criticalDecrease"),
+        detectable=_within(given.detectable, 2.0, (1.01, math.inf), f"{path}.detectable"),
     )
 
 
@@ -273,20 +278,33 @@ def _thresholds(config: fields.Config) -> verdict.Thresholds:
     return verdict.Thresholds(marginal, passing)
 
 
-def _side(side: str, given: object, config: fields.Config) -> dict[str, list[float]]:
+def _side(
+    side: str, given: object, config: fields.Config, name: judge.Name
+) -> dict[str, judge.Samples]:
     if not isinstance(given, dict):
         _refuse(side, "an object of metric names and samples is needed")
     known = {metric.name for metric in config.metrics}
-    for name in given:
-        if name not in known:
+    for metric in given:
+        if metric not in known:
             hint = "add it to config.metrics, or leave its samples out"
-            _refuse(f"{side}.{name}", "no metric of the config has this name", hint=hint)
-    return {name: _series(f"{side}.{name}", series) for name, series in given.items()}
+            _refuse(f"{side}.{metric}", "no metric of the config has this name", hint=hint)
+    return {metric: _samples(f"{side}.{metric}", each, name) for metric, each in given.items()}
 
 
-def _series(path: str, given: object) -> list[float]:
-    if not isinstance(given, list):
-        _refuse(path, "a list of samples is needed")
+def _samples(path: str, given: object, name: judge.Name) -> judge.Samples:
+    if isinstance(given, list):
+        return _series(path, given)
+    if name is judge.Name.KAYENTA:
+        if isinstance(given, samples.Counted):
+            return given.rates
+        _refuse(path, "the kayenta judge takes a list of samples")
+    try:
+        return measured.read(given, MOST_SAMPLES)
+    except ValueError as error:
+        _refuse(path, str(error), hint="see docs/reference/judge.md for the three forms")
+
+
+def _series(path: str, given: list[object]) -> list[float]:
     if len(given) > MOST_SAMPLES:
         _refuse(path, f"more than {MOST_SAMPLES} samples", hint="use a coarser step")
     return [

@@ -5,7 +5,7 @@ import operator
 from collections.abc import Callable, Mapping
 from typing import Any, NoReturn, assert_never
 
-from fairlead.domain.analysis import expression
+from fairlead.analysis import expression
 
 MOST_STEPS = 100_000
 
@@ -78,7 +78,7 @@ class _Walk:
     def _indexed(self, node: expression.Index, of: Value, key: Value) -> Value:
         if isinstance(of, Mapping) and isinstance(key, str):
             return of.get(key)
-        if isinstance(of, list) and _is_number(key) and key == int(key):
+        if isinstance(of, list) and _is_number(key) and float(key).is_integer():
             if -len(of) <= key < len(of):
                 return of[int(key)]
             hint = "ask for len(result) first, or set what no data means"
@@ -132,6 +132,9 @@ class _Walk:
         left, right = self.value(node.left, given), self.value(node.right, given)
         self._steps += _size([left, right])
         if node.operator in ("==", "!="):
+            if {_kind(left), _kind(right)} == {"a number", "a text"}:
+                # Never equal, so a limit written as a text would pass or fail for ever.
+                self._fault(node, f"{_kind(left)} is never {_kind(right)}", "use asFloat on texts")
             return _is_same(left, right) == (node.operator == "==")
         if node.operator == "in":
             return self._inside(node, left, right)

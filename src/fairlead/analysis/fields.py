@@ -20,6 +20,7 @@ class EffectSize(Fields, frozen=True):
     allowed_decrease: float | None = None
     critical_increase: float | None = None
     critical_decrease: float | None = None
+    detectable: float = 2.0
 
 
 class Outliers(Fields, frozen=True):
@@ -72,15 +73,23 @@ class Classifier(Fields, frozen=True):
     score_thresholds: ScoreThresholds | None = None
 
 
+class PlannedLooks(Fields, frozen=True):
+    """How often the judge looks at the same release, and what it is known to be shown."""
+
+    samples: int | None = None
+    every: int = 1
+    steps: int = 1
+    share: float | None = None
+
+
 class Judge(Fields, frozen=True):
     """Who judges, and how strictly."""
 
     name: str = "fairlead"
     confidence: float | None = None
     tolerance: float | None = None
-    looks: list[Literal["counts", "jump", "spread"]] | None = None
-    counts_confidence: float | None = None
     spread: float | None = None
+    plan: PlannedLooks | None = None
     judge_configurations: Any = None
 
 

@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from fairlead import errors
-from fairlead.domain.analysis.conditions import Phase
+from fairlead.analysis.conditions import Phase
+from fairlead.values import check_span
 
 RETRY_AFTER_ERROR = dt.timedelta(seconds=10)
 # From best to worst: a run is as good as its worst metric.
@@ -57,6 +58,8 @@ class Limits:
             raise errors.Rejected(f"interval not above 0: {self.interval}", hint="use 30s or 1m")
         if self.initial_delay < dt.timedelta():
             raise errors.Rejected(f"delay below 0: {self.initial_delay}", hint="use 0s or more")
+        check_span(self.interval or self.initial_delay, "interval")
+        check_span(self.initial_delay, "initial delay")
         for name, least in (
             ("failure_limit", -1),
             ("inconclusive_limit", 0),
@@ -141,9 +144,8 @@ def stand(limits: Limits, tally: Tally, *, ending: bool = False) -> Standing:
     if limits.most is not None and tally.count >= limits.most:
         return _counted_out(limits, tally)
     if ending:
-        return Standing(Phase.SUCCESSFUL, f"ended within its limits after {tally.count}")
-    left = "without end" if limits.most is None else f"of {limits.most}"
-    return Standing(Phase.RUNNING, f"{tally.count} {left} measured")
+        return Standing(Phase.SUCCESSFUL, f"{_measured(limits, tally)}, within limits")
+    return Standing(Phase.RUNNING, _measured(limits, tally))
 
 
 def next_due(
@@ -191,22 +193,34 @@ def _broken(limits: Limits, tally: Tally) -> Standing | None:
     """The limit that was passed; of several, the last in this order tells."""
     standing = None
     if limits.failure_limit >= 0 and tally.failed > limits.failure_limit:
-        told = f"{tally.failed} failed, at most {limits.failure_limit} may"
+        told = f"{tally.failed} of {_counted(tally.count)} failed, limit {limits.failure_limit}"
         standing = Standing(Phase.FAILED, told)
     if tally.inconclusive > limits.inconclusive_limit:
-        told = f"{tally.inconclusive} inconclusive, at most {limits.inconclusive_limit} may be"
+        of = f"{tally.inconclusive} of {_counted(tally.count)} inconclusive"
+        told = f"{of}, limit {limits.inconclusive_limit}"
         standing = Standing(Phase.INCONCLUSIVE, told)
     if tally.consecutive_errors > limits.consecutive_error_limit:
         told = f"{tally.consecutive_errors} errors in a row"
-        standing = Standing(Phase.ERROR, f"{told}, at most {limits.consecutive_error_limit} may be")
+        standing = Standing(Phase.ERROR, f"{told}, limit {limits.consecutive_error_limit}")
     return standing
 
 
 def _counted_out(limits: Limits, tally: Tally) -> Standing:
-    told = f"{tally.count} measured, {tally.successful} successful"
+    told = f"{_measured(limits, tally)}, {tally.successful} successful"
     if not limits.consecutive_success_limit:
-        return Standing(Phase.SUCCESSFUL, f"{told}, within its limits")
+        return Standing(Phase.SUCCESSFUL, told)
     told += f", never {limits.consecutive_success_limit} in a row"
     if limits.failure_limit >= 0:
         return Standing(Phase.INCONCLUSIVE, told)
     return Standing(Phase.FAILED, told)
+
+
+def _measured(limits: Limits, tally: Tally) -> str:
+    """`3 of 5 measurements`, or how many there are of a metric without a count."""
+    if limits.most is None:
+        return _counted(tally.count)
+    return f"{tally.count} of {_counted(limits.most)}"
+
+
+def _counted(number: int) -> str:
+    return f"{number} measurement{'' if number == 1 else 's'}"

@@ -16,7 +16,7 @@ import math
 import operator
 from collections.abc import Callable, Iterable, Sequence
 
-from fairlead.domain.analysis import statistics
+from fairlead.analysis import statistics
 
 TOLERANCE = 1e-4
 EPSILON = 2.220446049250313e-16

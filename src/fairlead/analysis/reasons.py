@@ -2,9 +2,11 @@
 
 from collections.abc import Sequence
 
-from fairlead.domain.analysis import ranksum, statistics
+from fairlead.analysis import looks, ranksum, statistics
 
 NEVER = 1e-9
+FOLLOWING = 1.5
+"""How many times more a mean must vary for it to be told."""
 
 
 def figure(value: float) -> str:
@@ -31,6 +33,15 @@ def shifted(interval: ranksum.Interval, band: float, confidence: float) -> str:
         f"shifted by {between(interval)} with {percent(confidence)} confidence,"
         f" beyond the tolerated {figure(band)}"
     )
+
+
+def shift(interval: ranksum.Interval | None, look: looks.Look, factor: float, count: int) -> str:
+    """What our judge says of a shift: how large, how sure, at which look, by how many samples."""
+    told = "no shift can be told" if interval is None else f"a shift of {between(interval)}"
+    told += f" ({percent(round(1 - look.chance, 6))} confidence, {look})"
+    if factor > FOLLOWING:
+        told += f"; {count} samples that follow each other count as {max(1, round(count / factor))}"
+    return told
 
 
 def unshifted(interval: ranksum.Interval, band: float, confidence: float) -> str:

@@ -2,10 +2,10 @@
 
 import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from fairlead.domain.analysis import statistics
+from fairlead.analysis import statistics
 
 
 class Missing(enum.Enum):
@@ -13,6 +13,48 @@ class Missing(enum.Enum):
 
     REMOVE = "remove"
     REPLACE = "replace"
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Events among requests, moment by moment: a rate that knows what it is of."""
+
+    events: tuple[int, ...]
+    requests: tuple[int, ...]
+    of_failures: bool = False
+    """Whether the metric is the rate of the others, as a success rate is; in percent then."""
+
+    def __len__(self) -> int:
+        return len(self.events)
+
+    @property
+    def rates(self) -> list[float]:
+        """The metric, moment by moment; not a number where there was no request."""
+        pairs = zip(self.events, self.requests, strict=True)
+        rates = (events / of if of else math.nan for events, of in pairs)
+        return [100 * (1 - rate) if self.of_failures else rate for rate in rates]
+
+
+@dataclass(frozen=True, slots=True)
+class Histogram:
+    """How many requests fell between each two edges, moment by moment; the last has no end."""
+
+    edges: tuple[float, ...]
+    counts: tuple[tuple[int, ...], ...]
+
+    def __len__(self) -> int:
+        return len(self.counts)
+
+
+Measured = Sequence[float | None] | Counted | Histogram
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """Both sides as they were measured: for each metric one sample a moment, None where missing."""
+
+    control: Mapping[str, Measured]
+    experiment: Mapping[str, Measured]
 
 
 @dataclass(frozen=True, slots=True)

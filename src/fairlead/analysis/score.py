@@ -5,7 +5,7 @@ import decimal
 import enum
 from collections.abc import Mapping, Sequence
 
-from fairlead.domain.analysis import verdict
+from fairlead.analysis import verdict
 
 FULL = 100.0
 TOO_MANY_WITHOUT_DATA = 50.0

@@ -7,7 +7,10 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairlead.domain.analysis import ranksum
+from fairlead.analysis import ranksum
+
+NOT_ENOUGH = "not enough "
+"""How the reason of a finding begins that nobody could make with what came."""
 
 
 class Label(enum.Enum):
@@ -103,14 +106,16 @@ def decide(
     """The verdict by score, unless a metric without data asks to wait or leaves it open."""
     verdict, reason = _by_score(score, thresholds, findings)
     if verdict is Verdict.FAIL:
-        # What we know is enough to go home; what we do not know cannot make it better.
+        # What we know is enough to roll back; what we do not know cannot make it better.
         return verdict, reason
     for policy, instead in ((NoData.WAIT, Verdict.WAIT), (NoData.INCONCLUSIVE, _OPEN)):
-        names = [
-            finding.name for finding in findings if finding.no_data is policy and not finding.muted
-        ]
-        if names:
-            return instead, f"no data yet for {_listed(names)}, whose policy is {policy.value}"
+        open_ = [each for each in findings if each.no_data is policy and not each.muted]
+        short = [f"{each.name}: {each.reason}" for each in open_ if _is_short(each)]
+        if short:
+            return instead, _listed(short, 2)
+        if open_:
+            names = _listed([each.name for each in open_])
+            return instead, f"no data yet for {names}, whose policy is {policy.value}"
     return verdict, reason
 
 
@@ -122,6 +127,11 @@ def did_pass(score: float, marginal: float | None, passing: float | None) -> boo
 
 
 _OPEN = Verdict.INCONCLUSIVE
+
+
+def _is_short(finding: Finding) -> bool:
+    """Whether there is data, only not enough; told from what an event keeps of a finding."""
+    return finding.reason.startswith(NOT_ENOUGH)
 
 
 def _by_score(

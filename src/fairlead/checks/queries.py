@@ -9,14 +9,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from fairlead import errors
-from fairlead.adapters.prometheus import BUILT_IN, render
-from fairlead.domain.analysis import fields
-from fairlead.domain.rollouts import messages
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.ports import Names, Naming
-from fairlead.domain.rollouts.spec import Check
+from fairlead.analysis import fields
+from fairlead.checks.spec import BUILT_IN, REQUEST_COUNT, Check
+from fairlead.checks.subject import Names, Naming, Side, Subject
+from fairlead.clients.prometheus import render
 
-METRICS = frozenset(metric for metrics in BUILT_IN.values() for metric in metrics)
+METRICS = frozenset(BUILT_IN)
 PRIMARY_PREFIX = "primary-"
 OWN_ARGUMENTS = ("rollout", "revision", "share", "interval")
 _PROMQL = "PromQL:"
@@ -24,36 +22,35 @@ _PAIRS = {")": "(", "]": "[", "}": "{"}
 
 
 def arguments(
-    naming: Naming, about: messages.Measure, slot: Slot, window: dt.timedelta
-) -> tuple[str, dict[str, str]]:
-    """The provider that counts the slot's requests, and everything a query may ask for."""
-    names = naming(about, slot)
-    primary = names if slot is Slot.PRIMARY else naming(about, Slot.PRIMARY)
-    version = about.canary if slot is Slot.CANARY else about.primary
+    naming: Naming, about: Subject, side: Side, window: dt.timedelta
+) -> tuple[Mapping[str, str], dict[str, str]]:
+    """The built-in metrics of whoever counts its requests, and all that a query may ask for."""
+    names = naming(about, side)
+    primary = names if side is Side.PRIMARY else naming(about, Side.PRIMARY)
     own = {
         "rollout": about.name,
-        "revision": version.revision,
-        "share": str(about.share),
+        "revision": about.version(side).revision,
+        "share": str(about.weight),
         "interval": duration(window),
     }
-    return names.provider, _together(names, primary, own)
+    return names.metrics, _together(names, primary, own)
 
 
-def rendered(query: str, provider: str, given: Mapping[str, str]) -> str:
+def rendered(query: str, metrics: Mapping[str, str], given: Mapping[str, str]) -> str:
     """The query to send; Rejected where it cannot be made."""
     if not query.strip():
         raise errors.Rejected(
             "a check without a query",
             hint=f"write PromQL, or name a built-in metric: {', '.join(sorted(METRICS))}",
         )
-    if query not in METRICS:
+    if query not in (*METRICS, REQUEST_COUNT):
         return render(query, given)
-    if provider not in BUILT_IN:
+    if query not in metrics:
         raise errors.Rejected(
             f"nobody counts requests here for the built-in metric: {query}",
-            hint=f"write a query of your own; counted is by {', '.join(BUILT_IN)}",
+            hint="write a query of your own, or let a mesh or a gateway count them",
         )
-    return render(BUILT_IN[provider][query], given)
+    return render(metrics[query], given)
 
 
 def duration(window: dt.timedelta) -> str:

@@ -19,8 +19,8 @@ from pathlib import Path
 import msgspec
 
 from fairlead import errors
-from fairlead.adapters import trust
-from fairlead.adapters.prometheus import Access, Prometheus, Shared
+from fairlead.clients import credentials
+from fairlead.clients.prometheus import Access, Prometheus, Shared
 from fairlead.settings import MeasureSettings
 
 USUAL = ""
@@ -94,14 +94,14 @@ def from_settings(chosen: MeasureSettings) -> Servers:
         known[USUAL] = Server(
             Access(
                 chosen.prometheus_url,
-                trust.path(chosen.prometheus_token_file),
+                credentials.path(chosen.prometheus_token_file),
                 chosen.prometheus_username,
-                trust.path(chosen.prometheus_password_file),
-                trust.path(chosen.prometheus_ca_file),
+                credentials.path(chosen.prometheus_password_file),
+                credentials.path(chosen.prometheus_ca_file),
                 chosen.prometheus_seconds,
             )
         )
-    file = trust.path(chosen.prometheus_servers)
+    file = credentials.path(chosen.prometheus_servers)
     return Servers({**known, **(read(file) if file else {})})
 
 
@@ -126,10 +126,10 @@ def _server(entry: _Entry) -> Server:
         )
     access = Access(
         entry.url,
-        trust.path(entry.token_file),
+        credentials.path(entry.token_file),
         entry.username,
-        trust.path(entry.password_file),
-        trust.path(entry.ca_file),
+        credentials.path(entry.password_file),
+        credentials.path(entry.ca_file),
         entry.seconds,
     )
     return Server(access, entry.rollouts)

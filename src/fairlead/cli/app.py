@@ -7,21 +7,21 @@ leaves through `run`, as an exit code that docs/reference/commands.md lists.
 
 import contextlib
 import dataclasses
-import difflib
-import importlib
 import os
 import re
 import sys
 import traceback
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
 import fairlead
-from fairlead import errors
-from fairlead.cli.surroundings import Surroundings
+from fairlead import catalog, errors, loading
+from fairlead.area import Area, Command, Verb
+from fairlead.console.context import CliContext
+from fairlead.values import nearest
 
 _GUESS = " Did you mean "
 UNEXPECTED = 1
@@ -30,50 +30,60 @@ STOPPED = 130
 PIPE_GONE = 141
 
 EXIT_CODES: Mapping[int, str] = {
-    0: "It went well.",
-    UNEXPECTED: "An error that we did not foresee: a fault of ours, please report it.",
+    0: "Success.",
+    UNEXPECTED: "`fairlead diff` found a difference; else an unexpected error: a bug in fairlead,"
+    " please report it.",
     USAGE: "The command line is wrong: an unknown command or option, a missing argument.",
-    STOPPED: "Stopped by Ctrl-C, or a question was answered with no.",
-    PIPE_GONE: "Whoever read the output stopped reading.",
+    STOPPED: "Stopped by Ctrl-C, or the answer to a question was no.",
+    PIPE_GONE: "The reader of the output closed it.",
 }
 """Besides those of our errors (docs/reference/errors.md)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A command that is loaded when it is called."""
-
-    path: str
-    help: str
-
-
-COMMANDS: Mapping[str, Entry] = {
-    "demo": Entry(
-        "fairlead.cli.demo.command:demo", "See a good release go live and a bad one go home."
+_FIRST: Mapping[str, Command] = {
+    "demo": Command(
+        "fairlead.cli.demo.command:demo", "See a good release go live and a bad one roll back."
     ),
-    "up": Entry("fairlead.cli.serve:up", "Run the control plane with its page on this machine."),
-    "worker": Entry("fairlead.cli.serve:worker", "Run a worker beside others on a shared store."),
-    "operator": Entry(
-        "fairlead.cli.operator:operator", "Run the operator for objects of a Kubernetes cluster."
+    "up": Command("fairlead.cli.serve:up", "Run the control plane and its page on this machine."),
+    "worker": Command("fairlead.cli.serve:worker", "Run one more worker on a shared store."),
+    "operator": Command(
+        "fairlead.cli.operator:operator", "Run the operator for a Kubernetes cluster."
     ),
-    "deploy": Entry("fairlead.cli.deploy:deploy", "Run a workload, or a new version of it."),
-    "get": Entry("fairlead.cli.reading:get", "Show rollouts or streams, or one of them."),
-    "events": Entry("fairlead.cli.reading:events", "Show what happened to a stream."),
-    "watch": Entry("fairlead.cli.reading:watch", "Show rollouts or events as they change."),
-    "approve": Entry("fairlead.cli.steering:approve", "Let a rollout's step go on that waits."),
-    "promote": Entry("fairlead.cli.steering:promote", "Give a rollout's version all traffic now."),
-    "pause": Entry("fairlead.cli.steering:pause", "Hold a rollout; it takes no step up."),
-    "resume": Entry("fairlead.cli.steering:resume", "Let a paused rollout go on."),
-    "abort": Entry("fairlead.cli.steering:abort", "Bring all traffic of a rollout home."),
-    "retry": Entry("fairlead.cli.steering:retry", "Try again what was taken back."),
-    "rollback": Entry("fairlead.cli.steering:rollback", "Bring an earlier revision back."),
-    "submit": Entry("fairlead.cli.submit:submit", "Hand a command to a stream."),
-    "outbox": Entry("fairlead.cli.outbox:outbox", "List, retry or discard effects."),
-    "store": Entry("fairlead.cli.store:store", "Migrate, inspect or archive the store."),
-    "projections": Entry("fairlead.cli.projections:projections", "Build views again from events."),
-    "token": Entry("fairlead.cli.tokens:token", "Make, list or revoke API tokens."),
-    "judge": Entry("fairlead.cli.judge:judge", "Judge samples of an experiment against control."),
+    "init": Command("fairlead.cli.files:init", "Write a file to start from."),
+    "validate": Command("fairlead.cli.files:validate", "Say all that is wrong with files."),
+    "diff": Command("fairlead.cli.files:diff", "Show what a deploy would change."),
+    "deploy": Command("fairlead.cli.files:deploy", "Deploy what a file describes."),
+    "get": Command("fairlead.cli.reading:get", "Show rollouts or streams, or one of them."),
+    "events": Command("fairlead.cli.reading:events", "Show what happened to a stream."),
+    "watch": Command("fairlead.cli.reading:watch", "Show rollouts or events as they change."),
+    "history": Command("fairlead.cli.inspecting:history", "Show the runs of a rollout."),
+    "logs": Command("fairlead.cli.inspecting:logs", "Show what the programs of a workload wrote."),
 }
+_FURTHER: Mapping[str, Command] = {
+    "submit": Command("fairlead.cli.submit:submit", "Submit a command to a stream."),
+    "outbox": Command("fairlead.cli.outbox:outbox", "List, retry or discard effects."),
+    "timers": Command("fairlead.cli.timers:timers", "List, retry or discard timers."),
+    "queues": Command("fairlead.cli.queues:queues", "List queues, or move a stream to another."),
+    "store": Command("fairlead.cli.store:store", "Migrate, inspect or archive the store."),
+    "projections": Command("fairlead.cli.projections:projections", "Rebuild views from events."),
+    "token": Command("fairlead.cli.tokens:token", "Create, list or revoke API tokens."),
+    "completion": Command(
+        "fairlead.cli.completion:completion", "Print the script that completes in a shell."
+    ),
+    "judge": Command("fairlead.cli.judge:judge", "Judge samples of an experiment against control."),
+}
+
+
+def commands(areas: Sequence[Area]) -> Mapping[str, Command | Verb]:
+    """All commands of the program with these areas; of verbs of one name, the first is shown."""
+    verbs: dict[str, Verb] = {}
+    for area in areas:
+        verbs |= {name: each for name, each in area.verbs.items() if name not in verbs}
+    brought = {name: each for area in areas for name, each in area.commands.items()}
+    return {**_FIRST, **verbs, **_FURTHER, **brought}
+
+
+COMMANDS = commands(catalog.AREAS)
 
 
 class Root(click.Group):
@@ -89,6 +99,14 @@ class Root(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.help) for name, entry in COMMANDS.items()])
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        # From the table: loading every command for its help would take longer than a key press.
+        found = [(name, entry.help) for name, entry in COMMANDS.items()]
+        items = [
+            CompletionItem(name, help=help_) for name, help_ in found if name.startswith(incomplete)
+        ]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
 
     def invoke(self, ctx: click.Context) -> Any:
         # Caught here, because click would end the program by itself on a broken pipe.
@@ -117,7 +135,7 @@ class _PipeGoneError(Exception):
 def root(ctx: click.Context, database_url: str | None, state_dir: str | None) -> None:
     """Lead a change into production, in steps that can be undone.
 
-    Data goes to standard output, talk to standard error. A failure ends in a hint and in a
+    Data goes to standard output, messages to standard error. A failure ends with a hint and a
     documented exit code.
     """
     overrides = {}
@@ -128,7 +146,7 @@ def root(ctx: click.Context, database_url: str | None, state_dir: str | None) ->
     if overrides:
         # Whoever names a store wants that store, not what a server elsewhere knows.
         overrides["FAIRLEAD_SERVER"] = ""
-    given = ctx.find_object(Surroundings) or Surroundings()
+    given = ctx.find_object(CliContext) or CliContext()
     ctx.obj = dataclasses.replace(given, overrides={**given.overrides, **overrides})
 
 
@@ -136,7 +154,7 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
-def run(arguments: Sequence[str], surroundings: Surroundings | None = None) -> int:
+def run(arguments: Sequence[str], surroundings: CliContext | None = None) -> int:
     """Run one command line; its exit code."""
     try:
         code = root.main(
@@ -148,25 +166,25 @@ def run(arguments: Sequence[str], surroundings: Surroundings | None = None) -> i
     return code if isinstance(code, int) else 0
 
 
-def load(name: str, entry: Entry) -> click.Command:
-    """A command from where its module keeps it."""
-    module, _, attribute = entry.path.partition(":")
+def load(name: str, entry: Command | Verb) -> click.Command:
+    """A command from where its module keeps it, or made of a verb's declaration."""
+    if isinstance(entry, Verb):
+        return loading.make("fairlead.cli.steering:command", click.Command, entry)
     try:
-        found = getattr(importlib.import_module(module), attribute)
+        return loading.load(entry.place, click.Command)
     except ModuleNotFoundError as error:
+        module = entry.place.partition(":")[0]
         if error.name is None or not f"{module}.".startswith(f"{error.name}."):
             raise
         raise errors.NotFound(
             f"not part of this installation: {name}", hint="fairlead --version tells which it is"
         ) from error
-    assert isinstance(found, click.Command)
-    return found
 
 
 def _failed(error: BaseException) -> int:
     match error:
         case errors.FairleadError():
-            return _say(error.message, error.hint, error.exit_code)
+            return _refused(error)
         case click.exceptions.NoArgsIsHelpError():
             click.echo(error.format_message(), err=True)
             return USAGE
@@ -178,6 +196,14 @@ def _failed(error: BaseException) -> int:
             return _pipe_gone()
         case _:
             return _unexpected(error)
+
+
+def _refused(error: errors.FairleadError) -> int:
+    if not isinstance(error, errors.Invalid):
+        return _say(error.message, error.hint, error.exit_code)
+    for each in error.problems:
+        _say(str(each), each.hint, error.exit_code)
+    return error.exit_code
 
 
 def _say(message: str, hint: str, code: int) -> int:
@@ -203,8 +229,8 @@ def _usage_hint(error: click.ClickException) -> str:
         return f"did you mean {guess}"
     group = context.command
     known = group.list_commands(context) if isinstance(group, click.Group) else []
-    near = difflib.get_close_matches(_asked(error), known, n=1)
-    return f"did you mean {path} {near[0]}?" if near else f"see {path} --help"
+    near = nearest(_asked(error), known)
+    return f"did you mean {path} {near}?" if near else f"see {path} --help"
 
 
 def _asked(error: click.ClickException) -> str:
@@ -227,7 +253,7 @@ def _unexpected(error: BaseException) -> int:
         traceback.print_exception(error)
     said = f"unexpected {type(error).__name__}: {error}"
     hint = (
-        "this is a fault of fairlead; set FAIRLEAD_LOG_LEVEL=debug for the traceback,"
+        "this is a bug in fairlead; set FAIRLEAD_LOG_LEVEL=debug for the traceback,"
         " and report it where you got fairlead from"
     )
     return _say(said, hint, UNEXPECTED)

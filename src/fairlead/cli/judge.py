@@ -1,14 +1,14 @@
 """`fairlead judge`: the verdict on two sets of samples, for people and pipelines."""
 
-import json
 import sys
 from typing import NoReturn
 
 import click
 
 from fairlead import errors
-from fairlead.domain.analysis import document, verdict
-from fairlead.domain.analysis import judge as judging
+from fairlead.analysis import document, verdict
+from fairlead.analysis import judge as judging
+from fairlead.console import options, printing
 
 EXIT_CODES = {
     verdict.Verdict.PASS: 0,
@@ -22,27 +22,21 @@ COLUMNS = ("metric", "label", "ratio", "low", "high", "estimate")
 
 @click.command("judge", short_help="Judge samples of an experiment against control.")
 @click.argument("file", type=click.Path(allow_dash=True))
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="How the judgement is printed.",
-)
-def judge(file: str, output: str) -> None:
+@options.output
+def judge(file: str, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
     """Judge the samples in FILE (or `-` for standard input).
 
-    FILE is JSON: {"config": {...}, "control": {metric: [...]}, "experiment": {metric: [...]}}.
-    Fields: docs/reference/judge.md.
+    FILE is JSON: {"config": {...}, "control": {metric: SIDE}, "experiment": {metric: SIDE}}.
+    SIDE is a list of samples, or counts with their requests, {"events": [...], "requests": [...]},
+    or a histogram, {"edges": [...], "counts": [[...], ...]}. Fields: docs/reference/judge.md.
 
     \b
     Exit codes:
       0   Pass
       10  Marginal
       11  Fail
-      12  Inconclusive (a metric without data leaves it open)
-      13  Wait (a metric without data asks for patience)
+      12  Inconclusive (a metric with too little data leaves it open)
+      13  Wait (a metric with too little data asks for patience)
       3   the input was refused
       4   there is no such file
     """  # noqa: D301 - click reads the \b
@@ -53,8 +47,8 @@ def judge(file: str, output: str) -> None:
     judgement = judging.judge(case)
     for warning in judgement.warnings:
         click.echo(f"warning: {warning}", err=True)
-    if output == "json":
-        click.echo(json.dumps(document.told(judgement), indent=2, allow_nan=False))
+    if as_json:
+        printing.document(document.told(judgement))
     else:
         click.echo("\n".join(_lines(judgement)))
     sys.exit(EXIT_CODES[judgement.verdict])

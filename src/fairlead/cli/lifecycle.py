@@ -4,38 +4,46 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 
 import click
 
 from fairlead import bootstrap
 from fairlead import settings as settings_
+from fairlead.bootstrap.tracing import Tracing
 from fairlead.engine import service
 from fairlead.engine.store import protocol
 
 
 @dataclass(frozen=True, slots=True)
-class Plant:
+class ServerParts:
     """Everything a process works with."""
 
     settings: settings_.Settings
-    cast: bootstrap.Cast
+    installation: bootstrap.Installation
     store: protocol.Store
-    tracing: bootstrap.Tracing
+    tracing: Tracing
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """What a process does around its engine until it is told to stop."""
+
+    serve: Callable[[ServerParts], Awaitable[None]]
 
 
 @contextlib.asynccontextmanager
-async def working(plant: Plant) -> AsyncIterator[tuple[service.Engine, asyncio.Event]]:
+async def working(parts: ServerParts) -> AsyncIterator[tuple[service.Engine, asyncio.Event]]:
     """The engine, and the signal that it is time to stop.
 
     Leaving the block drains: nothing new is begun, what is being performed may end by
-    itself for FAIRLEAD_DRAIN_SECONDS, and the lease is given back.
+    itself for FAIRLEAD_DRAIN_SECONDS, and the lease is released.
     """
     stop = asyncio.Event()
-    made = bootstrap.engine(plant.settings, plant.cast, plant.store)
+    made = parts.installation.engine(parts.settings, parts.store)
     with _signals(stop):
-        async with bootstrap.beside(plant.cast, made), made.running() as engine:
+        async with parts.installation.in_background(made), made.running() as engine:
             yield engine, stop
 
 
@@ -48,7 +56,7 @@ def _signals(stop: asyncio.Event) -> Iterator[None]:
         if stop.is_set():
             # Every commit is durable and every lease lapses: there is nothing to save.
             os._exit(128 + number)
-        click.echo("fairlead stops; a second Ctrl-C ends it at once", err=True)
+        click.echo("fairlead is stopping; press Ctrl-C again to stop at once", err=True)
         stop.set()
 
     wanted = (signal.SIGINT, signal.SIGTERM)

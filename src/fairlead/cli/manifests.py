@@ -1,23 +1,40 @@
 """`fairlead operator manifests`: what installs the operator, for `kubectl apply -f -`."""
 
-from typing import Literal
+import re
+from typing import Any
 
 import click
 
 from fairlead import __version__, errors
-from fairlead.adapters.kubernetes import manifests as making
-from fairlead.adapters.kubernetes import workload
-from fairlead.cli import options
+from fairlead.bootstrap import operator as wiring
+from fairlead.cli import installed
+from fairlead.console import printing
+from fairlead.kubernetes.install import manifests as making
+from fairlead.kubernetes.install import workload
 
+_DIGEST = re.compile(r"sha256:[0-9a-f]{64}")
 IMAGE = f"fairlead:{__version__}"
 
 
 @click.command()
-@click.option("--image", default=IMAGE, show_default=True, help="The image that the pods run.")
+@click.option(
+    "--image",
+    default=IMAGE,
+    show_default=True,
+    help="The image that the pods run, best by its digest: NAME@sha256:DIGEST.",
+)
 @click.option(
     "--namespace", default="fairlead", show_default=True, help="Where the operator itself lives."
 )
-@click.option("--watch", default="", metavar="NAME", help="Look after this namespace only.")
+@click.option(
+    "--watch", default="", metavar="NAME", help="Reconcile this namespace; the operator's if unset."
+)
+@click.option(
+    "--all-namespaces",
+    "everywhere",
+    is_flag=True,
+    help="Reconcile all namespaces, with rights over the whole cluster.",
+)
 @click.option(
     "--replicas",
     type=click.IntRange(1),
@@ -33,13 +50,13 @@ IMAGE = f"fairlead:{__version__}"
     type=click.IntRange(1),
     default=1,
     show_default=True,
-    help="Parts of all namespaces, each with its own Deployment and leader.",
+    help="Shards of all namespaces, each with its own Deployment and leader.",
 )
 @click.option(
     "--webhooks/--no-webhooks",
     default=True,
     show_default=True,
-    help="Let the operator review objects on their way in.",
+    help="Validate objects with an admission webhook.",
 )
 @click.option(
     "--secrets/--no-secrets",
@@ -52,27 +69,21 @@ IMAGE = f"fairlead:{__version__}"
     type=click.Choice(["Ignore", "Fail"]),
     default="Ignore",
     show_default=True,
-    help="What happens to objects while no operator answers.",
+    help="Whether objects are admitted while no operator answers.",
 )
-def manifests(
-    *,
-    watch: str,
-    database: str,
-    failure_policy: Literal["Ignore", "Fail"],
-    webhooks: bool,
-    secrets: bool,
-    **given: str,
-) -> None:
+def manifests(*, image: str, watch: str, database: str, **given: Any) -> None:
     """Print the objects that install the operator: kinds, account, rights, pod, policies."""
-    chosen = workload.Options(
-        **given,  # type: ignore[arg-type]  # click has made numbers of two
-        watched=watch,
-        database=_secret(database),
-        webhooks=webhooks,
-        secrets=secrets,
-        failure_policy=failure_policy,
+    if watch and given["everywhere"]:
+        raise errors.Rejected(
+            f"one namespace and all of them: {watch}", hint="use --watch or --all-namespaces"
+        )
+    # The rest is named as the options of an installation are.
+    chosen = workload.Options(image, watched=watch, database=_secret(database), **given)
+    _check_image(image)
+    click.echo(
+        making.text(making.documents(wiring.with_kinds(installed.installation()).kinds, chosen)),
+        nl=False,
     )
-    click.echo(making.text(making.documents(options.cast().kinds, chosen)), nl=False)
 
 
 def _secret(text: str) -> tuple[str, str] | None:
@@ -82,3 +93,20 @@ def _secret(text: str) -> tuple[str, str] | None:
     if not name or not key:
         raise errors.Rejected(f"not a Secret and a key in it: {text}", hint="write NAME/KEY")
     return name, key
+
+
+def _check_image(image: str) -> None:
+    """A name that means another image tomorrow is refused, one that could is told."""
+    name, _, digest = image.partition("@")
+    tag = name.rpartition("/")[2].partition(":")[2]
+    if digest and not _DIGEST.fullmatch(digest):
+        raise errors.Rejected(
+            f"not the digest of an image: {digest[:80]}", hint="write NAME@sha256:DIGEST"
+        )
+    if not digest and tag in ("", "latest"):
+        raise errors.Rejected(
+            f"the image may be another one tomorrow: {image}",
+            hint="name a version, or better its digest: NAME@sha256:DIGEST",
+        )
+    if not digest:
+        printing.talk(f"an image by its tag can be replaced; by its digest it cannot: {image}")

@@ -1,7 +1,7 @@
-"""`fairlead operator`: the Kubernetes door, the engine behind it, and the writes, in one process.
+"""`fairlead operator`: the Kubernetes controllers, the engine and the writes, in one process.
 
 settings ──► API server (kubeconfig, or the pod's own account) ──► caches ──► lease ──► engine
-SIGINT or SIGTERM ──► no new looks ──► effects may finish ──► the lease is given back
+SIGINT or SIGTERM ──► no new reconciles ──► effects may finish ──► the lease is released
 """
 
 import asyncio
@@ -14,21 +14,23 @@ from typing import Any
 
 import click
 
-from fairlead import bootstrap
 from fairlead import settings as settings_
-from fairlead.adapters import heap
-from fairlead.cli import manifests, options
+from fairlead.bootstrap import operator as wiring
+from fairlead.bootstrap import tracing as tracing_
+from fairlead.cli import installed, manifests
+from fairlead.console import logs, options
+from fairlead.kubernetes.operator import heap
 
 
 @click.group(invoke_without_command=True)
-@click.option("--namespace", metavar="NAME", help="Look after this namespace only; else all.")
+@click.option("--namespace", metavar="NAME", help="Reconcile this namespace only; else all.")
 @click.option(
-    "--shard", metavar="INDEX/COUNT", help="Look after one part of all namespaces, from 0."
+    "--shard", metavar="INDEX/COUNT", help="Reconcile one shard of all namespaces, from 0."
 )
 @click.option(
     "--kubeconfig",
     type=click.Path(path_type=Path, dir_okay=False),
-    help="Reach the cluster by this file; else by KUBECONFIG, else as a pod does.",
+    help="Reach the cluster by this file; else by KUBECONFIG, as a pod, or by ~/.kube/config.",
 )
 @click.option("--context", default="", metavar="NAME", help="Use this context of the kubeconfig.")
 @click.option(
@@ -45,7 +47,7 @@ from fairlead.cli import manifests, options
 @click.option(
     "--webhooks-listen",
     metavar="ADDRESS:PORT",
-    help="Review objects for the API server there, such as 0.0.0.0:8443; nowhere if unset.",
+    help="Where the admission webhook listens, such as 0.0.0.0:8443; nowhere if unset.",
 )
 @click.option(
     "--no-secrets",
@@ -54,17 +56,18 @@ from fairlead.cli import manifests, options
     help="Read no Secret; a changed one then starts no run.",
 )
 def operator(*, kubeconfig: Path | None, context: str, leader_elect: bool, **given: Any) -> None:
-    """Run the operator for objects of a Kubernetes cluster.
+    """Run the operator for a Kubernetes cluster.
 
     Its store is SQLite in the state folder, which may be empty at every start: what matters
-    stands in the status of the objects. Set FAIRLEAD_DATABASE_URL for a shared store. The
-    first Ctrl-C stops it with care and gives the Lease back.
+    is in the status of the objects. Set FAIRLEAD_DATABASE_URL for a shared store. The
+    first Ctrl-C drains it and releases the Lease.
     """
     if click.get_current_context().invoked_subcommand:
         return
     heap.keep_small()
     chosen = _chosen(options.settings(), given)
-    tracing = bootstrap.telemetry(chosen.log)
+    logs.configure_server(chosen.log)
+    tracing = tracing_.telemetry(chosen.log)
     try:
         asyncio.run(_serve(chosen, tracing, (kubeconfig, context), elect=leader_elect))
     finally:
@@ -81,18 +84,18 @@ def _chosen(chosen: settings_.Settings, given: dict[str, str | None]) -> setting
 
 async def _serve(
     chosen: settings_.Settings,
-    tracing: bootstrap.Tracing,
+    tracing: tracing_.Tracing,
     reached: tuple[Path | None, str],
     *,
     elect: bool,
 ) -> None:
-    players = options.cast()
-    bootstrap.check_kinds(players)
-    there = bootstrap.cluster(*reached)
-    made = bootstrap.operator(chosen, players, there, elect=elect, tracing=tracing)
-    bootstrap.collect_rarely()
+    given = wiring.with_kinds(installed.installation(), chosen)
+    wiring.check_kinds(given)
+    there = wiring.cluster(*reached)
+    made = wiring.operator(chosen, given, there, elect=elect, tracing=tracing)
+    wiring.collect_rarely()
     async with made.answering(chosen.operator.operator_listen) as address:
-        click.echo(f"fairlead operates: {address}", err=True)
+        click.echo(f"fairlead operator is running: {address}", err=True)
         await _until_told(asyncio.create_task(made.run()))
     click.echo("fairlead operator has stopped", err=True)
 
@@ -106,7 +109,7 @@ async def _until_told(working: "asyncio.Task[None]") -> None:
         if working.cancelling():
             # What was committed is durable, and the lease lapses: there is nothing to save.
             os._exit(128 + number)
-        click.echo("fairlead stops; a second Ctrl-C ends it at once", err=True)
+        click.echo("fairlead is stopping; press Ctrl-C again to stop at once", err=True)
         working.cancel()
 
     for each in wanted:

@@ -1,4 +1,4 @@
-"""A person's hand in the outbox: see what waits, retry or give up what lies dead."""
+"""The outbox by hand: list what waits, retry or discard what is dead."""
 
 import contextlib
 from collections.abc import Sequence
@@ -6,8 +6,8 @@ from collections.abc import Sequence
 import click
 
 from fairlead import errors
-from fairlead.cli import errands, options, printing, sources
-from fairlead.engine import library, messages, service
+from fairlead.console import clients, local_engine, options, printing
+from fairlead.engine import messages, service, visibility
 
 # One run takes this many.
 _MOST = 100_000
@@ -15,14 +15,14 @@ _MOST = 100_000
 
 @click.group()
 def outbox() -> None:
-    """List, retry or discard effects that have not been settled.
+    """List, retry or discard effects that are not settled.
 
-    An effect that failed too often lies dead until somebody retries or discards it.
+    An effect that failed too often is dead until somebody retries or discards it.
     """
 
 
 @outbox.command("list")
-@click.option("--dead", is_flag=True, help="Only effects that lie dead.")
+@click.option("--dead", is_flag=True, help="Only dead effects.")
 @click.option("--stream", metavar="STREAM", help="Only effects of this stream.")
 @click.option(
     "--limit",
@@ -34,9 +34,9 @@ def outbox() -> None:
 )
 @options.output
 def list_(dead: bool, stream: str | None, limit: int, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
-    """Show effects that wait, are held by a worker, or lie dead."""
+    """Show effects that wait, are held by a worker, or are dead."""
     name = None if stream is None else messages.parse_stream(stream)
-    with sources.source(options.settings()) as asked:
+    with options.source() as asked:
         found = asked.effects(name, limit, dead=dead or None)
     if as_json:
         printing.document([printing.effect_data(each) for each in found])
@@ -48,18 +48,18 @@ def list_(dead: bool, stream: str | None, limit: int, as_json: bool) -> None:  #
 
 @outbox.command()
 @click.argument("effect", required=False, metavar="[ID]")
-@click.option("--all-dead", is_flag=True, help="Every effect that lies dead.")
+@click.option("--all-dead", is_flag=True, help="All dead effects.")
 def retry(effect: str | None, all_dead: bool) -> None:  # noqa: FBT001 - click hands options over by name
-    """Let the dead effect ID, as the list shows it, start over."""
+    """Retry the dead effect ID, as the list shows it."""
     if (effect is None) != all_dead:
         raise click.UsageError("Name one effect, or all of them with --all-dead.")
     if effect is None:
         printing.talk(f"retried: {_retry_all()}")
         return
-    key = library.parse_effect_id(effect)
-    server = sources.server(options.settings().web)
+    key = visibility.parse_effect_id(effect)
+    server = clients.server(options.settings().web)
     if server is None:
-        errands.with_engine(lambda engine: engine.retry(key))
+        local_engine.with_engine(lambda engine: engine.retry(key))
     else:
         server.retry(key)
     printing.talk("retried: 1")
@@ -67,16 +67,16 @@ def retry(effect: str | None, all_dead: bool) -> None:  # noqa: FBT001 - click h
 
 @outbox.command()
 @click.argument("effect", metavar="ID")
-@click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+@click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 def discard(effect: str, yes: bool) -> None:  # noqa: FBT001 - click hands options over by name
-    """Give up the dead effect ID for ever; nobody will perform it."""
-    key = library.parse_effect_id(effect)
-    if not (yes or _agreed(f"Give up effect {effect} for ever?")):
-        printing.talk("left as it is")
+    """Discard the dead effect ID for good; nobody will perform it."""
+    key = visibility.parse_effect_id(effect)
+    if not (yes or _agreed(f"Discard effect {effect} for good?")):
+        printing.talk("nothing changed")
         raise click.Abort
-    server = sources.server(options.settings().web)
+    server = clients.server(options.settings().web)
     if server is None:
-        errands.with_engine(lambda engine: engine.discard(key))
+        local_engine.with_engine(lambda engine: engine.discard(key))
     else:
         server.discard(key)
     printing.talk(f"discarded: {effect}")
@@ -92,9 +92,9 @@ def _agreed(question: str) -> bool:
 
 def _retry_all() -> int:
     """How many were retried; all are named first, for one may die again at once."""
-    server = sources.server(options.settings().web)
+    server = clients.server(options.settings().web)
     if server is None:
-        return errands.with_engine(_retry_in_store)
+        return local_engine.with_engine(_retry_in_store)
     count = 0
     for each in server.effects(None, _MOST, dead=True):
         with contextlib.suppress(errors.NotFound):  # somebody else was quicker
@@ -104,7 +104,9 @@ def _retry_all() -> int:
 
 
 async def _retry_in_store(engine: service.Engine) -> int:
-    dead = await engine.read(lambda session: library.effects(session, dead=True, limit=_MOST))
+    dead = await engine.read(
+        lambda session: clients.StoreSource(session).effects(None, _MOST, dead=True)
+    )
     count = 0
     for each in dead:
         with contextlib.suppress(errors.NotFound):
@@ -113,11 +115,12 @@ async def _retry_in_store(engine: service.Engine) -> int:
     return count
 
 
-def _show(found: Sequence[library.EffectView]) -> None:
+def _show(found: Sequence[visibility.EffectView]) -> None:
     rows = [
         (
             each.id,
             each.stream,
+            each.queue or "none",
             each.type,
             "dead" if each.dead_at else "held" if each.held else "waiting",
             str(each.attempts),
@@ -126,4 +129,4 @@ def _show(found: Sequence[library.EffectView]) -> None:
         )
         for each in found
     ]
-    printing.columns(("ID", "STREAM", "EFFECT", "STATE", "ATTEMPTS", "DUE", "ERROR"), rows)
+    printing.columns(("ID", "STREAM", "QUEUE", "EFFECT", "STATE", "ATTEMPTS", "DUE", "ERROR"), rows)

@@ -1,20 +1,35 @@
-"""The commands that only look: get, events, watch."""
+"""The commands that only read: get, events, watch."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
 import click
+import msgspec
 
-from fairlead.cli import options, printing, rollouts, sources
-from fairlead.engine import library, messages
+from fairlead import errors
+from fairlead.console import clients, completing, options, printing
+from fairlead.console.nouns import Noun
+from fairlead.engine import filters, messages, visibility
+from fairlead.engine import machine as machines
+from fairlead.engine.store import protocol
+from fairlead.values import one_of
 
 _PAGE = 500
 _PAUSE = 0.25
+# Quick enough for eyes; what was too quick for them stands in the history.
+_WATCH_PAUSE = 0.5
 
 
 @click.command()
-@click.argument("what", required=False, metavar="[STREAM|MACHINE|rollouts|rollout]")
-@click.argument("name", required=False, metavar="[NAME]")
+@click.argument(
+    "what",
+    required=False,
+    metavar="[STREAM|MACHINE|streams|rollouts|rollout]",
+    shell_complete=completing.kinds,
+)
+@click.argument("name", required=False, metavar="[NAME]", shell_complete=completing.names)
 @click.option("--active/--ended", "active", default=None, help="Only streams of that kind.")
 @click.option(
     "--limit",
@@ -24,35 +39,51 @@ _PAUSE = 0.25
     metavar="N",
     help="Show at most this many.",
 )
+@click.option(
+    "--where",
+    "wheres",
+    multiple=True,
+    metavar="FILTER",
+    help='Only those with these attributes: "phase=Paused and namespace in (shop, till)".',
+)
 @options.output
 def get(
     what: str | None,
     name: str | None,
     active: bool | None,  # noqa: FBT001 - click hands options over by name
-    limit: int,
-    as_json: bool,  # noqa: FBT001 - click hands options over by name
+    **which: Any,
 ) -> None:
     """Show rollouts, one rollout, streams, or one stream; the newest first.
 
     "rollouts" lists them with phase, weights and reason; "rollout NAME" shows one with its
     steps, checks, history and the verbs that fit now. NAME may be short where only one has it.
     STREAM is MACHINE/KEY as the list shows it; MACHINE alone lists the streams of its kind.
+    A filter knows =, !=, <, <=, >, >=, in (…) and "and"; given several times, all must fit.
     """
-    chosen = options.settings()
-    if what in rollouts.WORDS:
-        with sources.source(chosen) as asked:
-            rollouts.get(asked, name, limit, as_json=as_json)
+    limit, as_json = which["limit"], which["as_json"]
+    where = " and ".join(which["wheres"])
+    noun = _noun(what)
+    one = name is not None or (noun is None and what is not None and "/" in what)
+    if where and one:
+        raise click.UsageError("--where is for lists")
+    if noun is not None:
+        with options.source() as asked:
+            _get(noun, asked, name, _Listing(limit, where), as_json=as_json)
         return
-    _no_name(name)
-    if what is not None and "/" in what:
+    _no_name(name, what)
+    if what is not None and one:
         stream = messages.parse_stream(what)
-        with sources.source(chosen) as asked:
+        with options.source() as asked:
             _show_stream(asked.stream(stream), as_json=as_json)
         return
     ended = None if active is None else not active
-    which = library.StreamFilter(machine=what, ended=ended, limit=limit)
-    with sources.source(chosen) as asked:
-        _show_streams(asked.streams(which), as_json=as_json)
+    machine = None if what == "streams" else what
+    chosen = visibility.StreamFilter(machine=machine, ended=ended, limit=limit)
+    with options.source() as asked:
+        found = _found(asked, chosen, where)
+    if not found and machine is not None:
+        _check_kind(machine)
+    _show_streams(found, as_json=as_json)
 
 
 @click.command()
@@ -60,17 +91,17 @@ def get(
 @click.option(
     "--after", metavar="N", type=click.IntRange(0), default=0, help="Only events after this number."
 )
-@click.option("--follow", "-f", is_flag=True, help="Go on until the stream ends.")
+@click.option("--follow", "-f", is_flag=True, help="Follow until the stream ends.")
 @options.output
 def events(stream: str, after: int, follow: bool, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
     """Show what happened to STREAM, in order.
 
     With --follow and -o json, each event is one line.
     """
-    chosen = options.settings()
     name = messages.parse_stream(stream)
-    with sources.source(chosen) as asked:
-        asked.stream(name)
+    with options.source() as asked:
+        if told := asked.stream(name).archived:
+            printing.talk(told)
         if follow:
             _print_live(_followed(asked, name, after), as_json=as_json)
         elif as_json:
@@ -80,10 +111,15 @@ def events(stream: str, after: int, follow: bool, as_json: bool) -> None:  # noq
 
 
 @click.command()
-@click.argument("stream", required=False, metavar="[STREAM|rollouts|rollout]")
-@click.argument("name", required=False, metavar="[NAME]")
+@click.argument(
+    "stream",
+    required=False,
+    metavar="[STREAM|rollouts|rollout]",
+    shell_complete=completing.kinds,
+)
+@click.argument("name", required=False, metavar="[NAME]", shell_complete=completing.names)
 @click.option(
-    "--since", metavar="PLACE", help="Go on after this place in the feed; 0.0 shows everything."
+    "--since", metavar="PLACE", help="Start after this place in the feed; 0.0 shows everything."
 )
 @options.output
 def watch(stream: str | None, name: str | None, since: str | None, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
@@ -93,36 +129,129 @@ def watch(stream: str | None, name: str | None, since: str | None, as_json: bool
     it changes. With -o json, each line is one event or rollout; an event's place can be given
     to --since.
     """
-    chosen = options.settings()
-    if stream in rollouts.WORDS:
-        with sources.source(chosen) as asked:
-            rollouts.watch(asked, name, as_json=as_json)
+    if (noun := _noun(stream)) is not None:
+        with options.source() as asked:
+            _watch(noun, asked, name, as_json=as_json)
         return
-    _no_name(name)
-    one = None if stream is None else messages.parse_stream(stream)
-    place = None if since is None else library.parse_place(since)
-    with sources.source(chosen) as asked:
+    _no_name(name, stream)
+    place = None if since is None else visibility.parse_place(since)
+    with options.source() as asked:
+        one = None if stream is None else _stream(asked, stream)
         live = asked.live(place, one)
-        printing.talk("watching; Ctrl-C ends it")
+        printing.talk("watching; press Ctrl-C to stop")
+        if one is not None and not _is_there(asked, one):
+            printing.talk(f"no such stream yet: {one}")
         _print_live(live, as_json=as_json)
 
 
-def _no_name(name: str | None) -> None:
+def _noun(word: str | None) -> Noun | None:
+    return next((one for one in options.installation().nouns() if word in one.words), None)
+
+
+@dataclass(frozen=True, slots=True)
+class _Listing:
+    """How much of a list is shown."""
+
+    limit: int
+    where: str
+
+
+def _found(
+    asked: clients.Source, which: visibility.StreamFilter, where: str
+) -> Sequence[visibility.StreamView]:
+    """Streams from the store, or from the server, which knows its own machines best."""
+
+    def local(session: protocol.Session) -> Sequence[visibility.StreamView]:
+        known = machines.Machines(options.installation().machines)
+        chosen = filters.where(where, known, which.machine)
+        return visibility.streams(session, replace(which, where=chosen))
+
+    return asked.read(local, lambda server: server.streams(which, where))
+
+
+def _get(
+    noun: Noun, asked: clients.Source, name: str | None, listing: _Listing, *, as_json: bool
+) -> None:
+    """All of them, or one."""
     if name is not None:
+        one = noun.find(asked, name)
+        if as_json:
+            printing.document(msgspec.to_builtins(one))
+        else:
+            noun.show(one)
+        return
+    found = noun.list(asked, listing.limit, listing.where)
+    if as_json:
+        printing.document(msgspec.to_builtins(found))
+    elif found:
+        printing.columns(noun.heads, [noun.row(one) for one in found])
+    else:
+        printing.talk(f"no {noun.plural}")
+
+
+def _watch(noun: Noun, asked: clients.Source, name: str | None, *, as_json: bool) -> None:
+    """A line for each as it stands, and one whenever what it says changes."""
+    printing.talk("watching; press Ctrl-C to stop")
+    for one in _changes(noun, asked, name):
+        if as_json:
+            printing.line(msgspec.to_builtins(one))
+        else:
+            click.echo(printing.shown(noun.line(one)))
+
+
+def _changes(noun: Noun, asked: clients.Source, name: str | None) -> Iterator[Any]:
+    told: dict[str, object] = {}
+    while True:
+        now = [noun.summary(noun.find(asked, name))] if name else noun.list(asked, _PAGE, "")
+        for one in reversed(now):
+            if told.get(noun.key(one)) != noun.essence(one):
+                told[noun.key(one)] = noun.essence(one)
+                yield one
+        time.sleep(_WATCH_PAUSE)
+
+
+def _stream(asked: clients.Source, text: str) -> messages.StreamName:
+    """A stream that is there or may come; NotFound where its machine is unknown."""
+    machine = text.partition("/")[0]
+    # The store may hold streams of a machine that only a newer program knows.
+    if not asked.streams(visibility.StreamFilter(machine=machine, limit=1)):
+        _check_kind(machine)
+    return messages.parse_stream(text)
+
+
+def _check_kind(word: str) -> None:
+    """NotFound where nothing that `get` or `watch` may name is called so."""
+    known = completing.known_kinds()
+    if word not in known:
+        raise errors.NotFound(f"unknown kind: {word[:80]}", hint=one_of(word[:80], known))
+
+
+def _is_there(asked: clients.Source, name: messages.StreamName) -> bool:
+    try:
+        asked.stream(name)
+    except errors.NotFound:
+        return False
+    return True
+
+
+def _no_name(name: str | None, kind: str | None) -> None:
+    """A name goes with a noun; before it is refused, so is a noun that nobody knows."""
+    if name is not None:
+        _check_kind((kind or "").partition("/")[0])
         raise click.UsageError(f"Got unexpected extra argument ({name})")
 
 
 def _all(
-    asked: sources.Source, name: messages.StreamName, after: int
-) -> Iterator[library.EventView]:
+    asked: clients.Source, name: messages.StreamName, after: int
+) -> Iterator[visibility.EventView]:
     while page := asked.events(name, after, _PAGE):
         yield from page
         after = page[-1].seq
 
 
 def _followed(
-    asked: sources.Source, name: messages.StreamName, after: int
-) -> Iterator[library.EventView]:
+    asked: clients.Source, name: messages.StreamName, after: int
+) -> Iterator[visibility.EventView]:
     while True:
         # The stream first: read the other way round, it could end between the two and its
         # last events would never be shown.
@@ -135,7 +264,7 @@ def _followed(
         time.sleep(_PAUSE)
 
 
-def _print_live(seen: Iterable[library.EventView], *, as_json: bool) -> None:
+def _print_live(seen: Iterable[visibility.EventView], *, as_json: bool) -> None:
     for event in seen:
         if as_json:
             printing.line(printing.event_data(event))
@@ -143,7 +272,7 @@ def _print_live(seen: Iterable[library.EventView], *, as_json: bool) -> None:
             click.echo(printing.event_text(event))
 
 
-def _show_stream(view: library.StreamView, *, as_json: bool) -> None:
+def _show_stream(view: visibility.StreamView, *, as_json: bool) -> None:
     if as_json:
         printing.document(printing.stream_data(view))
         return
@@ -153,6 +282,7 @@ def _show_stream(view: library.StreamView, *, as_json: bool) -> None:
             ("state", view.state),
             ("data", printing.compact(view.data)),
             ("version", str(view.version)),
+            *([("history", view.archived)] if view.archived else []),
             ("created", printing.moment(view.created_at)),
             ("updated", printing.moment(view.updated_at)),
             ("ended", printing.moment(view.ended_at) or "no"),
@@ -160,7 +290,7 @@ def _show_stream(view: library.StreamView, *, as_json: bool) -> None:
     )
 
 
-def _show_streams(views: Sequence[library.StreamView], *, as_json: bool) -> None:
+def _show_streams(views: Sequence[visibility.StreamView], *, as_json: bool) -> None:
     if as_json:
         printing.document([printing.stream_data(view) for view in views])
     elif views:

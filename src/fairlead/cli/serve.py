@@ -1,72 +1,87 @@
-"""`fairlead up` and `fairlead worker`: an engine that runs until it is told to stop.
+"""`fairlead up` and `fairlead worker`: an engine that runs until it is asked to stop.
 
 settings ──► store (migrated by up) ──► engine ──► web (only up) ──► "fairlead is up"
 SIGINT or SIGTERM ──► no new requests, no new work ──► what runs may finish ──► lease back
 """
 
 import asyncio
-import importlib
-from collections.abc import Awaitable, Callable
 from dataclasses import replace
 
 import click
 
-from fairlead import bootstrap
+from fairlead import bootstrap, loading
 from fairlead import settings as settings_
-from fairlead.cli import options, working
+from fairlead.bootstrap import tracing as tracing_
+from fairlead.cli import installed, lifecycle
+from fairlead.console import logs, options
 
 
 @click.command()
 @click.option("--listen", metavar="ADDRESS:PORT", help="Where to answer; 127.0.0.1:8600 if unset.")
 def up(listen: str | None) -> None:
-    """Run the control plane with its page on this machine.
+    """Run the control plane and its page on this machine.
 
     Creates and migrates the store where that is needed, performs effects, and serves the
-    page and the API. The first Ctrl-C stops it with care, the second at once.
+    page and the API. The first Ctrl-C drains it, the second stops it at once.
     """
     chosen = options.settings()
     if listen is not None:
         chosen = replace(chosen, web=replace(chosen.web, listen=listen))
-    run(chosen, options.joined(chosen))
+    run(chosen, bootstrap.with_platforms(chosen, installed.installation()))
 
 
 @click.command()
-def worker() -> None:
-    """Run a worker beside others on a shared store.
+@click.option(
+    "--listen",
+    metavar="ADDRESS:PORT",
+    help="Where /healthz, /readyz and /metrics answer; nowhere if unset.",
+)
+def worker(listen: str | None) -> None:
+    """Run one more worker on a shared store.
 
-    Performs effects and serves no page. The store must have been migrated.
+    Performs effects and serves no page. The store must have been migrated. Workloads of a
+    machine or of a cluster are left to the control plane or operator that serves their queue.
     """
-    # Rollouts of this machine are left to the control plane that runs their processes.
-    run(options.settings(), bootstrap.without_rollouts(options.cast()), pages=False)
+    chosen = options.settings()
+    if listen is not None:
+        chosen = replace(chosen, engine=replace(chosen.engine, worker_listen=listen))
+    run(chosen, installed.installation(), pages=False)
 
 
-def run(chosen: settings_.Settings, players: bootstrap.Cast, *, pages: bool = True) -> None:
+def run(chosen: settings_.Settings, given: bootstrap.Installation, *, pages: bool = True) -> None:
     """Run until a signal comes; returns after a clean stop."""
-    bootstrap.logs(chosen.log)
-    tracing = bootstrap.telemetry(chosen.log)
-    traced = replace(players, handlers=bootstrap.traced(players.handlers, tracing))
-    plant = working.Plant(chosen, traced, bootstrap.store(chosen.store, traced), tracing)
-    serve = _site() if pages else _work
+    logs.configure_server(chosen.log)
+    tracing = tracing_.telemetry(chosen.log)
+    traced = replace(
+        given,
+        handlers=tracing_.traced(given.handlers, tracing),
+        queues={name: tracing_.traced(one, tracing) for name, one in given.queues.items()},
+    )
+    parts = lifecycle.ServerParts(chosen, traced, traced.store(chosen.store), tracing)
+    role = loading.load(_role(chosen, pages=pages), lifecycle.Role)
     try:
-        asyncio.run(_awaited(serve, plant))
+        asyncio.run(_awaited(role, parts))
     finally:
         tracing.close()
 
 
-_Role = Callable[[working.Plant], Awaitable[None]]
+def _role(chosen: settings_.Settings, *, pages: bool) -> str:
+    """Loaded late: who serves no page need not carry the weight of a web framework."""
+    if pages:
+        return "fairlead.cli.serve_web:ROLE"
+    if chosen.engine.worker_listen:
+        return "fairlead.cli.serve_metrics:ROLE"
+    return "fairlead.cli.serve:SILENT"
 
 
-async def _awaited(serve: _Role, plant: working.Plant) -> None:
-    await serve(plant)
+async def _awaited(role: lifecycle.Role, parts: lifecycle.ServerParts) -> None:
+    await role.serve(parts)
 
 
-async def _work(plant: working.Plant) -> None:
-    async with working.working(plant) as (_, stop):
-        click.echo("fairlead works", err=True)
+async def _work(parts: lifecycle.ServerParts) -> None:
+    async with lifecycle.working(parts) as (_, stop):
+        click.echo("fairlead worker is running", err=True)
         await stop.wait()
 
 
-def _site() -> _Role:
-    # By name: a worker serves no page and need not carry the weight of a web framework.
-    serve: _Role = importlib.import_module("fairlead.cli.site").serve
-    return serve
+SILENT = lifecycle.Role(_work)

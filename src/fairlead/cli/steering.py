@@ -1,4 +1,4 @@
-"""The verbs of a rollout: approve, promote, pause, resume, abort, retry, rollback.
+"""The verbs that areas declare, as commands: one for each, for whatever has it.
 
 They go to the control plane that the settings name, or through the same door into the store of
 this machine; either way a verb out of place changes nothing and says what would work.
@@ -7,97 +7,46 @@ this machine; either way a verb out of place changes nothing and says what would
 import getpass
 import secrets
 import sys
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Any
+from urllib.parse import quote
 
 import click
 import msgspec
 
-from fairlead.cli import errands, options, printing, rollouts, sources
-from fairlead.domain.rollouts import choices, detail
+from fairlead import errors
+from fairlead.access import intake
+from fairlead.console import clients, completing, local_engine, options, printing
+from fairlead.console.nouns import Action, Noun
 from fairlead.engine import messages, service
-from fairlead.intents import intake
-from fairlead.intents import requests as door
+from fairlead.values import Verb
 
-F = TypeVar("F", bound=Callable[..., Any])
-
-_named = click.argument("name")
+_MEANT = "did you mean"
+_named = click.argument("name", shell_complete=completing.names)
+_revision = click.argument("revision", required=False, default="")
 _id = click.option(
-    "--id", "id_", metavar="ID", help="This request's own id; the same one twice is taken once."
+    "--id", "id_", metavar="ID", help="An id for this request; sent twice, it takes effect once."
 )
-_why = click.option("--why", default="", metavar="TEXT", help="Told in the history.")
-_yes = click.option("--yes", "-y", is_flag=True, help="Do not ask.")
+_why = click.option("--why", default="", metavar="TEXT", help="The reason, shown in the history.")
+_yes = click.option("--yes", "-y", is_flag=True, help="Do not ask for confirmation.")
 
 
-def _common(command: F) -> F:
-    return _named(_id(options.output(command)))
+def command(verb: Verb) -> click.Command:
+    """The verb as a command of the program, with the options that its declaration asks for."""
 
+    def run(name: str, id_: str | None, as_json: bool, **given: Any) -> None:  # noqa: FBT001 - click hands options over by name
+        action = Action(verb.name, _whoever(), given.get("why", ""), given.get("revision", ""))
+        if verb.confirm is not None:
+            revision = action.revision or "the last good version"
+            question = verb.confirm.question.format(name=name, revision=revision)
+            _be_sure(verb, name, question, yes=given["yes"])
+        _steer(verb, name, action, id_, as_json=as_json)
 
-@click.command()
-@_common
-def approve(name: str, id_: str | None, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
-    """Let the step of rollout NAME go on that waits for a person."""
-    _steer(name, _wish("approve"), id_, as_json=as_json)
-
-
-@click.command()
-@_common
-@_yes
-def promote(name: str, id_: str | None, yes: bool, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
-    """Give the new version of NAME all traffic, without the steps and checks that are left."""
-    _be_sure(f"Give {name} all traffic now, without further steps and checks?", yes=yes)
-    _steer(name, _wish("promote"), id_, as_json=as_json)
-
-
-@click.command()
-@_common
-@_why
-def pause(name: str, id_: str | None, why: str, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
-    """Hold rollout NAME: it takes no step up, and may still go home."""
-    _steer(name, _wish("pause", why=why), id_, as_json=as_json)
-
-
-@click.command()
-@_common
-def resume(name: str, id_: str | None, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
-    """Let rollout NAME go on after a pause; its checks are asked anew."""
-    _steer(name, _wish("resume"), id_, as_json=as_json)
-
-
-@click.command()
-@_common
-@_why
-@_yes
-def abort(name: str, id_: str | None, why: str, yes: bool, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
-    """Bring all traffic of rollout NAME home, and give the new version up."""
-    _be_sure(f"Bring all traffic of {name} home?", yes=yes)
-    _steer(name, _wish("abort", why=why), id_, as_json=as_json)
-
-
-@click.command()
-@_common
-def retry(name: str, id_: str | None, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
-    """Try the version of rollout NAME again that was taken back."""
-    _steer(name, _wish("retry"), id_, as_json=as_json)
-
-
-@click.command()
-@_named
-@click.argument("revision")
-@_id
-@_yes
-@options.output
-def rollback(name: str, revision: str, id_: str | None, yes: bool, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
-    """Bring REVISION of rollout NAME back at once, without steps.
-
-    "fairlead get rollout NAME" lists the revisions that are kept.
-    """
-    _be_sure(f"Give {revision} all traffic of {name}, without steps?", yes=yes)
-    _steer(name, _wish("rollback", revision=revision), id_, as_json=as_json)
-
-
-def _wish(verb: str, why: str = "", revision: str = "") -> choices.Wish:
-    return choices.Wish(verb, _whoever(), why, revision)
+    made = _yes(run) if verb.confirm is not None else run
+    made = _why(made) if verb.takes_reason else made
+    made = _id(options.output(made))
+    made = _revision(made) if verb.takes_revision else made
+    return click.command(verb.name, help=verb.usage)(_named(made))
 
 
 def _whoever() -> str:
@@ -108,46 +57,96 @@ def _whoever() -> str:
         return intake.LOCAL.name
 
 
-def _be_sure(question: str, *, yes: bool) -> None:
-    # A script that says what it wants is not asked: nobody would answer.
-    if yes or not sys.stdin.isatty():
+def _be_sure(verb: Verb, name: str, question: str, *, yes: bool) -> None:
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        # A script that says what it wants is not asked: nobody would answer. But what has no way
+        # back is not taken from a script whose input merely ended.
+        if verb.deletes:
+            hint = f"fairlead {verb.name} {name} --yes"
+            raise errors.Rejected(f"not confirmed: {question}", hint=hint)
         return
     if not click.confirm(question, err=True):
-        printing.talk("left as it is")
+        printing.talk("nothing changed")
         raise click.Abort
 
 
-def _steer(name: str, wish: choices.Wish, id_: str | None, *, as_json: bool) -> None:
+def _steer(verb: Verb, name: str, action: Action, id_: str | None, *, as_json: bool) -> None:
     command_id = messages.command_id(f"cli {secrets.token_hex(16)}" if id_ is None else id_)
-    chosen = options.settings()
-    server = sources.server(chosen.web)
+    able = [noun for noun in options.installation().nouns() if verb.name in noun.verbs]
+    noun, name = named_thing(name, able, verb.name)
+    server = clients.server(options.settings().web)
     if server is None:
-        receipt = errands.with_engine(lambda engine: _ask(engine, name, wish, command_id))
+        receipt = local_engine.with_engine(_locally(noun, name, action, command_id))
     else:
-        receipt = server.steer(name, wish, command_id)
-    with sources.source(chosen) as asked:
-        told = asked.rollout(receipt.stream.partition("/")[2])
-    _show(receipt, told, as_json=as_json)
+        words = {"why": action.why, "revision": action.revision}
+        thing = f"/{noun.plural}/{quote(name)}"
+        receipt = server.steer(thing, action.verb, words, command_id)
+    key = receipt.stream.partition("/")[2]
+    if verb.deletes:
+        _show_deleted(noun, receipt, key, as_json=as_json)
+        return
+    with options.source() as asked:
+        told = noun.summary(noun.find(asked, key))
+    _show(noun, receipt, told, as_json=as_json)
 
 
-async def _ask(
-    engine: service.Engine, name: str, wish: choices.Wish, command_id: messages.CommandId
-) -> messages.Receipt:
-    stream = await engine.read(lambda session: door.find(session, name))
-    with door.in_place():
-        return await engine.submit(stream.name, choices.command(wish), command_id)
+def named_thing(name: str, able: Sequence[Noun], verb: str) -> tuple[Noun, str]:
+    """What NAME, or NOUN/NAME, stands for, among what has the verb."""
+    word, slash, rest = name.partition("/")
+    for noun in able:
+        if slash and word in noun.words:
+            return noun, rest
+    if not able:
+        raise errors.NotFound(f"nothing here has this verb: {verb}", hint="see fairlead --help")
+    if len(able) == 1:
+        return able[0], name
+    refused: list[errors.NotFound] = []
+    with options.source() as asked:
+        for noun in able:
+            try:
+                noun.find(asked, name)
+            except errors.NotFound as error:
+                refused.append(error)
+            else:
+                return noun, name
+    for each in refused:
+        if each.hint.startswith(_MEANT):
+            raise each
+    known = ", ".join(noun.plural for noun in able)
+    raise errors.NotFound(f"no such name: {name[:200]}", hint=f"it may be one of: {known}")
 
 
-def _show(receipt: messages.Receipt, told: detail.Detail, *, as_json: bool) -> None:
+def _locally(
+    noun: Noun, name: str, action: Action, command_id: messages.CommandId
+) -> Callable[[service.Engine], Awaitable[messages.Receipt]]:
+    if noun.steer is None:
+        raise errors.Rejected(
+            f"{noun.plural} are steered through a server: {name[:200]}", hint="set FAIRLEAD_SERVER"
+        )
+    steer = noun.steer
+    return lambda engine: steer(engine, name, action, command_id)
+
+
+def _show_deleted(noun: Noun, receipt: messages.Receipt, key: str, *, as_json: bool) -> None:
+    if as_json:
+        answer = {"events": receipt.events, "duplicate": receipt.duplicate, "deleted": key}
+        printing.document(answer)
+    else:
+        click.echo(printing.shown(f"deleted: {noun.singular} {key}"))
+
+
+def _show(noun: Noun, receipt: messages.Receipt, told: Any, *, as_json: bool) -> None:
     if as_json:
         printing.document(
             {
                 "events": receipt.events,
                 "duplicate": receipt.duplicate,
-                "rollout": msgspec.to_builtins(told.rollout),
+                noun.singular: msgspec.to_builtins(told),
             }
         )
         return
     what = "taken" if receipt.events else "nothing changed"
-    printing.talk("taken before" if receipt.duplicate else what)
-    click.echo(printing.shown(rollouts.line(told.rollout)))
+    printing.talk("already applied" if receipt.duplicate else what)
+    click.echo(printing.shown(noun.line(told)))

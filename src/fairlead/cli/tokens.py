@@ -1,17 +1,16 @@
 """`fairlead token …`: make, list and revoke API tokens, straight in the store."""
 
 import contextlib
-import json
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import click
 
-from fairlead import bootstrap, errors, settings
-from fairlead.cli import options
+from fairlead import errors, settings
+from fairlead.access import tokens
+from fairlead.console import options, printing
 from fairlead.engine.store import protocol
-from fairlead.intents import tokens
 
 _UNITS = {"m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _ROLES = [role.word for role in tokens.Role]
@@ -19,11 +18,11 @@ _ROLES = [role.word for role in tokens.Role]
 
 @click.group()
 def token() -> None:
-    """Make, list or revoke API tokens."""
+    """Create, list or revoke API tokens."""
 
 
 @token.command()
-@click.option("--name", required=True, help="Whose token it is.")
+@click.option("--name", required=True, help="Who the token is for.")
 @click.option(
     "--role",
     type=click.Choice(_ROLES),
@@ -31,45 +30,43 @@ def token() -> None:
     show_default=True,
     help="What its bearer may do.",
 )
+@click.option(
+    "--scope", default="", metavar="NAME", help="Only for this project or namespace; else for all."
+)
 @click.option("--expires", metavar="TIME", help="After 30m, 12h, 90d or 2w, or on 2030-01-31.")
-def create(name: str, role: str, expires: str | None) -> None:
-    """Make a token; its text goes to standard output, this once."""
+def create(name: str, role: str, scope: str, expires: str | None) -> None:
+    """Create a token; it is printed to standard output once."""
     now = datetime.now(UTC)
     until = None if expires is None else parse_expiry(expires, now)
-    wish = tokens.Wish(name, tokens.role(role), until)
+    request = tokens.TokenRequest(name, tokens.role(role), until, scope)
     with _session(migrate=True) as session:
-        minted = tokens.mint(session, wish, now)
-    end = f"until {until:%Y-%m-%d %H:%M} UTC" if until else "without an end"
+        minted = tokens.mint(session, request, now)
+    end = f"expires {until:%Y-%m-%d %H:%M} UTC" if until else "without an end"
     click.echo(f"token {minted.id} for {name}: {role}, {end}; it is not shown again", err=True)
     click.echo(minted.text)
 
 
 @token.command("list")
-@click.option(
-    "-o",
-    "--output",
-    type=click.Choice(["text", "json"]),
-    default="text",
-    show_default=True,
-    help="For people, or for programs.",
-)
-def list_(output: str) -> None:
+@options.output
+def list_(as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
     """List all tokens, without their secrets."""
     now = datetime.now(UTC)
     with _session() as session:
         found = tokens.listed(session)
-    if output == "json":
-        click.echo(json.dumps([_plain(each, now) for each in found], indent=2))
+    if as_json:
+        printing.document([_plain(each, now) for each in found])
         return
     for each in found:
         end = f"until {each.expires_at:%Y-%m-%d %H:%M} UTC" if each.expires_at else "no end"
-        click.echo(f"{each.id}  {each.role.word:8}  {_standing(each, now):7}  {end}  {each.name}")
+        where = f"in {each.scope}" if each.scope else "everywhere"
+        standing = _standing(each, now)
+        click.echo(f"{each.id}  {each.role.word:8}  {standing:7}  {end}  {where}  {each.name}")
 
 
 @token.command()
 @click.argument("token_id", metavar="ID")
 def revoke(token_id: str) -> None:
-    """Refuse a token from now on; running servers follow within seconds."""
+    """Revoke a token; running servers follow within seconds."""
     # Somebody may paste the whole token where its id is asked for; the id is in it.
     public = token_id.split("_")[1] if token_id.count("_") > 1 else token_id
     with _session() as session:
@@ -81,7 +78,12 @@ def parse_expiry(text: str, now: datetime) -> datetime:
     """A span from now, or a day or moment in UTC."""
     span = re.fullmatch(r"([1-9][0-9]{0,5})([mhdw])", text)
     if span:
-        return now + timedelta(**{_UNITS[span[2]]: int(span[1])})
+        try:
+            return now + timedelta(**{_UNITS[span[2]]: int(span[1])})
+        except OverflowError as error:
+            raise errors.Rejected(
+                f"beyond the calendar: {text}", hint="leave the expiry out, or use a nearer one"
+            ) from error
     try:
         moment = datetime.fromisoformat(text)
     except ValueError as error:
@@ -94,7 +96,7 @@ def parse_expiry(text: str, now: datetime) -> datetime:
 @contextlib.contextmanager
 def _session(*, migrate: bool = False) -> Iterator[protocol.Session]:
     chosen = options.settings().store
-    kept = bootstrap.store(chosen, bootstrap.Cast())
+    kept = options.installation().store(chosen)
     if migrate:
         # The first token may come before the first start: an open bind asks for it.
         kept.migrate()
@@ -105,8 +107,8 @@ def _session(*, migrate: bool = False) -> Iterator[protocol.Session]:
 
 
 def _check_there(chosen: settings.StoreSettings, kept: protocol.Store) -> None:
-    """To look must not create anything."""
-    file = bootstrap.database_file(chosen)
+    """Reading must not create anything."""
+    file = chosen.database_file
     if not chosen.database_url and not file.exists():
         raise errors.NotFound(
             f"no database here: {file}", hint="make the first token with fairlead token create"
@@ -129,6 +131,7 @@ def _plain(each: tokens.TokenView, now: datetime) -> dict[str, str | None]:
         "id": each.id,
         "name": each.name,
         "role": each.role.word,
+        "scope": each.scope,
         "standing": _standing(each, now),
         "created_at": each.created_at.isoformat(),
         "expires_at": each.expires_at.isoformat() if each.expires_at else None,

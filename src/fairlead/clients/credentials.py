@@ -14,7 +14,7 @@ def authority(file: Path | None) -> ssl.SSLContext | bool:
         context = ssl.create_default_context(cafile=file)
     except (OSError, ssl.SSLError) as error:
         raise errors.Rejected(
-            f"file of the authority cannot be read: {file}",
+            f"cannot read the CA file: {file}",
             hint="it must hold certificates in PEM format",
         ) from error
     # On from Python 3.13; authorities that people made by hand often lack what it asks for.
@@ -27,7 +27,7 @@ def secret(file: Path) -> str:
     lines = secrets(file)
     if len(lines) != 1:
         raise errors.Rejected(
-            f"file of a secret has not one line but {len(lines)}: {file}", hint="write one line"
+            f"secret file must have one line, has {len(lines)}: {file}", hint="write one line"
         )
     return lines[0]
 
@@ -38,12 +38,12 @@ def secrets(file: Path) -> list[str]:
         lines = file.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
         raise errors.Rejected(
-            f"file of a secret cannot be read: {file}", hint="look at its path and its rights"
+            f"cannot read the secret file: {file}", hint="check its path and its permissions"
         ) from error
     found = [line.strip() for line in lines if line.strip()]
     if not all(line.isprintable() for line in found):
         raise errors.Rejected(
-            f"file of a secret holds control characters: {file}", hint="write it as plain text"
+            f"secret file holds control characters: {file}", hint="write it as plain text"
         )
     return found
 

@@ -20,9 +20,10 @@ from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 import aiohttp
+import msgspec
 
 from fairlead import __version__, errors
-from fairlead.adapters import trust
+from fairlead.clients import credentials
 
 MOST_BYTES = 64 * 1024
 MOST_WORDS = 200
@@ -39,6 +40,8 @@ _LATER = (
     HTTPStatus.GATEWAY_TIMEOUT,
 )
 _ORDINARY_PORTS = {"http": 80, "https": 443}
+ACCEPTED = (HTTPStatus.OK, HTTPStatus.CREATED, HTTPStatus.ACCEPTED, HTTPStatus.NO_CONTENT)
+"""What a receiver answers that has taken what it was sent."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +61,7 @@ class Hosts:
         if not any(_fits(parts, *origin) for origin in self.allowed):
             raise errors.Rejected(
                 f"host may not be called: {parts.scheme}://{parts.netloc[:200]}",
-                hint="let the operator add it to FAIRLEAD_HOOKS_HOSTS",
+                hint="ask the operator to add it to FAIRLEAD_HOOKS_HOSTS",
             )
         return parts
 
@@ -107,7 +110,9 @@ class Hooks:
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        connector = aiohttp.TCPConnector(limit=100, ssl=trust.authority(self._manners.ca_file))
+        connector = aiohttp.TCPConnector(
+            limit=100, ssl=credentials.authority(self._manners.ca_file)
+        )
         # A small answer can unpack into a huge one, so nothing is unpacked.
         async with aiohttp.ClientSession(
             connector=connector,
@@ -128,7 +133,7 @@ class Hooks:
         except TimeoutError as error:
             raise errors.Unavailable(
                 f"{shown(call.url)} did not answer within {seconds:g} s: {trouble.last}",
-                hint="see whether it runs and can be reached from here",
+                hint="check that it runs and can be reached from here",
             ) from error
 
     async def _insist(self, call: Call, trouble: "_Trouble") -> Reply:
@@ -140,9 +145,9 @@ class Hooks:
                     reply, wait = await self._once(call)
             except aiohttp.ClientConnectorCertificateError as error:
                 raise errors.Rejected(
-                    f"{shown(call.url)} shows a certificate that is not trusted:"
+                    f"{shown(call.url)} has a certificate that is not trusted:"
                     f" {error.certificate_error}",
-                    hint="give the file of the authority in FAIRLEAD_HOOKS_CA_FILE",
+                    hint="set the CA file in FAIRLEAD_HOOKS_CA_FILE",
                 ) from error
             except (OSError, aiohttp.ClientError) as error:
                 trouble.last, wait = _told(error), 0.0
@@ -163,8 +168,8 @@ class Hooks:
         ) as answer:
             if HTTPStatus.MULTIPLE_CHOICES <= answer.status < HTTPStatus.BAD_REQUEST:
                 raise errors.Rejected(
-                    f"{shown(call.url)} sends us elsewhere, status: {answer.status}",
-                    hint="name the final address; we follow no redirect",
+                    f"{shown(call.url)} redirects, status: {answer.status}",
+                    hint="use the final address; redirects are not followed",
                 )
             return Reply(answer.status, await _body(call.url, answer)), _retry_after(answer)
 
@@ -182,8 +187,8 @@ class Hooks:
         if self._manners.secret_file is not None:
             # Read for each call, so that a rotated secret is picked up; while two are in use,
             # each has its signature, and a receiver takes the one it knows.
-            keys = trust.secrets(self._manners.secret_file)
-            signed = (signature(key, call.key, sent_at, call.body or b"") for key in keys)
+            keys = credentials.secrets(self._manners.secret_file)
+            signed = (signature(secret, call.key, sent_at, call.body or b"") for secret in keys)
             headers["webhook-signature"] = " ".join(signed)
         return headers
 
@@ -200,6 +205,19 @@ def signature(secret: str, key: str, sent_at: str, body: bytes) -> str:
     return f"v1,{base64.b64encode(digest).decode()}"
 
 
+def key(*parts: str) -> str:
+    """The same for every try of one question, and never used for another."""
+    return f"fl_{hashlib.sha256(msgspec.json.encode(parts)).hexdigest()[:32]}"
+
+
+def refusal(url: str, reply: Reply) -> errors.FairleadError:
+    """The error for an answer that was not asked for."""
+    said = f"{shown(url)} answers with status {reply.status}: {reply.words}"
+    if reply.status == HTTPStatus.UNAUTHORIZED:
+        return errors.Unauthorised(said, hint="check the secret on both sides, and their clocks")
+    return errors.Rejected(said, hint="see what it wants of us, or name another address")
+
+
 def shown(url: str) -> str:
     """The address without what may be secret in it."""
     parts = urlsplit(url)
@@ -209,7 +227,7 @@ def shown(url: str) -> str:
 def _told(error: Exception) -> str:
     """What went wrong; the library's own sentence for an answer repeats the whole address."""
     if isinstance(error, aiohttp.ClientResponseError):
-        return f"not an answer of the web: {error.message[:MOST_WORDS]}"
+        return f"invalid HTTP answer: {error.message[:MOST_WORDS]}"
     return str(error)[:MOST_WORDS] or _Trouble().last
 
 
@@ -228,7 +246,7 @@ def _raw(secret: str) -> bytes:
 async def _body(url: str, answer: aiohttp.ClientResponse) -> bytes:
     if answer.headers.get("Content-Encoding", "identity") != "identity":
         raise errors.Rejected(
-            f"{shown(url)} answers in a packed form that was not asked for",
+            f"{shown(url)} answers with an encoding that was not requested",
             hint="let it send plain text",
         )
     found = b""
@@ -237,7 +255,7 @@ async def _body(url: str, answer: aiohttp.ClientResponse) -> bytes:
         if len(found) > MOST_BYTES:
             raise errors.Rejected(
                 f"{shown(url)} answers with more than {MOST_BYTES} bytes",
-                hint="let it answer with what was asked",
+                hint="make it answer with less",
             )
     return found
 
@@ -261,7 +279,7 @@ def _parts(url: str) -> SplitResult:
 
 
 def _malformed(url: str) -> errors.Rejected:
-    shown_ = url.rpartition("@")[2][:200]
+    shown_ = url.rpartition("@")[2].partition("?")[0][:200]
     return errors.Rejected(
         f"malformed address: {shown_!r}",
         hint="use https://, a host, and perhaps a port and a path; no user name",

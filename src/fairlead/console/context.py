@@ -2,15 +2,17 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Surroundings:
-    """What the root's options ask for, and the machines where they are not the usual ones."""
+class CliContext:
+    """What the root's options ask for, and what the program is put together from."""
 
     overrides: Mapping[str, str] = field(default_factory=dict)
     """Variables that stand above the environment's."""
 
-    cast: Callable[[], Any] | None = None
-    """Gives a bootstrap.Cast; None means the installation's own."""
+    place: str = "fairlead.bootstrap:installation"
+    """Of a function that makes the `console.installation.Installation`."""
+
+    installation: Callable[[], object] | None = None
+    """Makes another one; with it, nothing runs on this machine but what it brings."""

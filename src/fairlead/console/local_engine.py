@@ -4,8 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from typing import TypeVar
 
-from fairlead import bootstrap
-from fairlead.cli import options, sources
+from fairlead.console import clients, options
 from fairlead.engine import service
 
 T = TypeVar("T")
@@ -14,11 +13,11 @@ T = TypeVar("T")
 def with_engine(work: Callable[[service.Engine], Awaitable[T]]) -> T:
     """Run one piece of work on an engine that performs nothing itself."""
     chosen = options.local_settings()
-    players = options.cast()
-    kept = sources.existing(chosen.store, players)
+    installation = options.installation()
+    kept = clients.existing(installation, chosen.store)
 
     async def run() -> T:
-        async with bootstrap.engine(chosen, players, kept, perform=False).running() as engine:
+        async with installation.engine(chosen, kept, perform=False).running() as engine:
             return await work(engine)
 
     return asyncio.run(run())

@@ -1,4 +1,4 @@
-"""Answers on standard output: JSON for programs, aligned columns for people."""
+"""Answers on standard output: JSON or YAML for programs, aligned columns for people."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -6,18 +6,28 @@ from typing import Any
 
 import click
 import msgspec
+import yaml
 
-from fairlead.engine import library
+from fairlead.engine import visibility
+
+AS_YAML = "fairlead.as_yaml"
+"""In the context's `meta`: whether -o asked for YAML."""
 
 
 def document(value: Any) -> None:
-    """One JSON document, indented."""
-    click.echo(msgspec.json.format(_encode(value), indent=2).decode())
+    """One document, indented."""
+    if _wants_yaml():
+        click.echo(_yaml(value), nl=False)
+    else:
+        click.echo(msgspec.json.format(_encode(value), indent=2).decode())
 
 
 def line(value: Any) -> None:
-    """One line of JSON lines, seen by the reader at once."""
-    click.echo(_encode(value).decode())
+    """One line of JSON lines, or one of many YAML documents, seen by the reader at once."""
+    if _wants_yaml():
+        click.echo(f"---\n{_yaml(value)}", nl=False)
+    else:
+        click.echo(_encode(value).decode())
 
 
 def talk(text: str) -> None:
@@ -52,12 +62,12 @@ def compact(data: Any) -> str:
     return _encode(data).decode()
 
 
-def event_text(event: library.EventView) -> str:
+def event_text(event: visibility.EventView) -> str:
     said = f"{moment(event.at)}  {event.stream}  {event.seq}  {event.type}  {compact(event.data)}"
     return shown(said)
 
 
-def stream_data(view: library.StreamView) -> dict[str, Any]:
+def stream_data(view: visibility.StreamView) -> dict[str, Any]:
     return {
         "number": view.number,
         "name": view.name,
@@ -68,10 +78,11 @@ def stream_data(view: library.StreamView) -> dict[str, Any]:
         "created_at": view.created_at,
         "updated_at": view.updated_at,
         "ended_at": view.ended_at,
+        "kept_from": view.kept_from,
     }
 
 
-def event_data(view: library.EventView) -> dict[str, Any]:
+def event_data(view: visibility.EventView) -> dict[str, Any]:
     return {
         "stream": view.stream,
         "seq": view.seq,
@@ -84,10 +95,11 @@ def event_data(view: library.EventView) -> dict[str, Any]:
     }
 
 
-def effect_data(view: library.EffectView) -> dict[str, Any]:
+def effect_data(view: visibility.EffectView) -> dict[str, Any]:
     return {
         "id": view.id,
         "stream": view.stream,
+        "queue": view.queue,
         "type": view.type,
         "data": view.data,
         "attempts": view.attempts,
@@ -96,6 +108,16 @@ def effect_data(view: library.EffectView) -> dict[str, Any]:
         "dead_at": view.dead_at,
         "error": view.error,
     }
+
+
+def _wants_yaml() -> bool:
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.meta.get(AS_YAML))
+
+
+def _yaml(value: Any) -> str:
+    text: str = yaml.safe_dump(msgspec.to_builtins(value), sort_keys=False, allow_unicode=True)
+    return text
 
 
 def _encode(value: Any) -> bytes:

@@ -6,23 +6,24 @@ named and to nobody else; and it goes there only encrypted, or within this machi
 
 import contextlib
 import http.client
-import ipaddress
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import quote, urlencode, urlsplit
 
 import msgspec
 
 import fairlead
-from fairlead import errors
-from fairlead.domain.rollouts import choices, detail, rows
-from fairlead.engine import library, messages
+from fairlead import errors, values
+from fairlead.console.api_shapes import Effect, Event, Moved, Page, Receipt, Steered, Timer
+from fairlead.engine import messages, visibility
+from fairlead.engine.store import protocol
 
 _API = "/api/v1"
-_SECONDS = 30.0
+SECONDS = 30.0
+"""How long a server may take to answer."""
+
 _MOST_BYTES = 64 * 1024 * 1024
 _PAGE = 500
 _TRIES = 30
@@ -39,100 +40,6 @@ _BROKEN = (OSError, http.client.HTTPException)
 
 
 T = TypeVar("T")
-
-
-class _Streams(msgspec.Struct):
-    """A page of streams."""
-
-    items: list[library.StreamView]
-    next: int | None
-
-
-class _Event(msgspec.Struct):
-    """An event as the API writes it."""
-
-    stream: messages.StreamName
-    seq: int
-    type: str
-    version: int
-    data: Any
-    cause: str
-    at: datetime
-    place: str
-
-    def view(self) -> library.EventView:
-        return library.EventView(
-            self.stream,
-            self.seq,
-            self.type,
-            self.version,
-            self.data,
-            self.cause,
-            self.at,
-            library.parse_place(self.place),
-        )
-
-
-class _Events(msgspec.Struct):
-    """A page of events."""
-
-    items: list[_Event]
-
-
-class _Effect(msgspec.Struct):
-    """An effect as the API writes it."""
-
-    id: str
-    stream: messages.StreamName
-    type: str
-    data: Any
-    attempts: int
-    due_at: datetime
-    held: bool
-    dead_at: datetime | None
-    error: str | None
-
-    def view(self) -> library.EffectView:
-        return library.EffectView(
-            self.stream,
-            library.parse_effect_id(self.id),
-            self.type,
-            self.data,
-            self.attempts,
-            self.due_at,
-            self.held,
-            self.dead_at,
-            self.error,
-        )
-
-
-class _Effects(msgspec.Struct):
-    """A page of effects."""
-
-    items: list[_Effect]
-    next: str | None = None
-
-
-class _Rollouts(msgspec.Struct):
-    """A page of rollouts."""
-
-    items: list[rows.Summary]
-    next: int | None
-
-
-class _Steered(msgspec.Struct):
-    """What became of a verb."""
-
-    receipt: "_Receipt"
-
-
-class _Receipt(msgspec.Struct):
-    """The recorded answer to a command."""
-
-    stream: messages.StreamName
-    first: int
-    last: int
-    duplicate: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +72,7 @@ def parse_server(text: str, token: str) -> Server:
             hint="use the address that fairlead up printed, such as http://127.0.0.1:8600",
         )
     server = Server(parts.scheme == "https", host, port, parts.path.rstrip("/"), token)
-    if token and not server.secure and not _is_here(host):
+    if token and not server.secure and not values.is_loopback(host):
         raise errors.Rejected(
             f"refusing to send a token unencrypted to another machine: {server.url}",
             hint="use https://, or unset FAIRLEAD_TOKEN",
@@ -180,39 +87,35 @@ def parse_server(text: str, token: str) -> Server:
 class ServerSource:
     """Asks a control plane what the store would be asked."""
 
-    def __init__(self, server: Server) -> None:
+    def __init__(self, server: Server, seconds: float = SECONDS) -> None:
         self._server = server
+        self._seconds = seconds
 
-    def stream(self, name: messages.StreamName) -> library.StreamView:
-        return self._get(library.StreamView, f"/streams/{quote(name)}")
+    def stream(self, name: messages.StreamName) -> visibility.StreamView:
+        return self.get(visibility.StreamView, f"/streams/{quote(name)}")
 
-    def streams(self, which: library.StreamFilter) -> Sequence[library.StreamView]:
-        found: list[library.StreamView] = []
-        before = which.before
-        while len(found) < which.limit:
-            wanted = {
-                "machine": which.machine,
-                "ended": None if which.ended is None else str(which.ended).lower(),
-                "before": before,
-                "limit": min(_PAGE, which.limit - len(found)),
-            }
-            page = self._get(_Streams, "/streams", wanted)
-            found += page.items
-            if page.next is None:
-                break
-            before = page.next
-        return found
+    def streams(
+        self, which: visibility.StreamFilter, where: str = ""
+    ) -> Sequence[visibility.StreamView]:
+        """Those that the filter and what was typed after --where fit."""
+        asked = {
+            "machine": which.machine,
+            "ended": _flag(value=which.ended),
+            "before": which.before,
+            "where": where or None,
+        }
+        return self._paged(visibility.StreamView, "/streams", asked, which.limit)
 
     def events(
         self, name: messages.StreamName, after: int, limit: int
-    ) -> Sequence[library.EventView]:
+    ) -> Sequence[visibility.EventView]:
         wanted = {"after": after, "limit": min(_PAGE, limit)}
-        page = self._get(_Events, f"/streams/{quote(name)}/events", wanted)
+        page = self.get(Page[Event], f"/streams/{quote(name)}/events", wanted)
         return [each.view() for each in page.items]
 
     def live(
-        self, after: library.Place | None, name: messages.StreamName | None
-    ) -> Iterator[library.EventView]:
+        self, after: visibility.Place | None, name: messages.StreamName | None
+    ) -> Iterator[visibility.EventView]:
         """The server's live feed; a line that breaks is taken up where it broke."""
         tries = 0
         while True:
@@ -228,18 +131,10 @@ class ServerSource:
 
     def effects(
         self, name: messages.StreamName | None, limit: int, *, dead: bool | None
-    ) -> Sequence[library.EffectView]:
-        asked = {"dead": None if dead is None else str(dead).lower(), "stream": name}
-        found: list[library.EffectView] = []
-        after = None
-        while len(found) < limit:
-            wanted = {**asked, "after": after, "limit": min(_PAGE, limit - len(found))}
-            page = self._get(_Effects, "/effects", wanted)
-            found += [each.view() for each in page.items]
-            if page.next is None:
-                break
-            after = page.next
-        return found
+    ) -> Sequence[visibility.EffectView]:
+        asked = {"dead": _flag(value=dead), "stream": name, "after": None}
+        found = self._paged(Effect, "/effects", asked, limit)
+        return [each.view() for each in found]
 
     def retry(self, key: messages.EffectKey) -> None:
         with self._answer(f"/effects/{_id(key)}/retry", body=b""):
@@ -249,43 +144,51 @@ class ServerSource:
         with self._answer(f"/effects/{_id(key)}/discard", body=b""):
             pass
 
-    def rollouts(self, limit: int) -> Sequence[rows.Summary]:
-        found: list[rows.Summary] = []
-        before = None
-        while len(found) < limit:
-            wanted = {"before": before, "limit": min(_PAGE, limit - len(found))}
-            page = self._get(_Rollouts, "/rollouts", wanted)
-            found += page.items
-            if page.next is None:
-                break
-            before = page.next
-        return found
+    def read(
+        self,
+        local: Callable[[protocol.Session], T],  # noqa: ARG002 - the store's way
+        remote: Callable[["ServerSource"], T],
+    ) -> T:
+        return remote(self)
 
-    def rollout(self, name: str) -> detail.Detail:
-        return self._get(detail.Detail, f"/rollouts/{quote(name)}")
+    def listed(self, shape: type[T], path: str, limit: int, where: str = "") -> list[T]:
+        """Everything at a path that the API gives page by page, and that a filter fits."""
+        return self._paged(shape, path, {"before": None, "where": where or None}, limit)
 
-    def steer(self, name: str, wish: choices.Wish, id_: messages.CommandId) -> messages.Receipt:
-        """The server knows who asks by the token."""
-        body = msgspec.json.encode({"why": wish.why, "revision": wish.revision, "id": id_})
-        path = f"/rollouts/{quote(name)}/{wish.verb}"
-        with self._answer(path, body=body) as response, self._translated():
-            told = msgspec.json.decode(response.read(_MOST_BYTES), type=_Steered).receipt
-            return messages.Receipt(told.stream, told.first, told.last, told.duplicate)
+    def steer(
+        self, thing: str, verb: str, words: Mapping[str, Any], id_: messages.CommandId
+    ) -> messages.Receipt:
+        """Ask something of a thing, such as /rollouts/shop; the token tells who asks."""
+        return self.post(Steered, f"{thing}/{verb}", {**words, "id": id_}).receipt.told()
+
+    def timers(self, limit: int, *, dead: bool | None) -> list[visibility.TimerView]:
+        wanted = {"dead": _flag(value=dead), "limit": limit}
+        return [each.view() for each in self.get(list[Timer], "/timers", wanted)]
+
+    def change_timer(self, stream: messages.StreamName, name: str, verb: str) -> None:
+        """Retry or discard a dead timer."""
+        body = msgspec.json.encode({"stream": stream, "name": name})
+        with self._answer(f"/timers/{verb}", body=body):
+            pass
+
+    def queues(self) -> list[visibility.QueueView]:
+        return self.get(list[visibility.QueueView], "/queues")
+
+    def move(self, stream: messages.StreamName, queue: str) -> int:
+        """How many effects went along."""
+        return self.post(Moved, f"/streams/{quote(stream)}/queue", {"queue": queue}).effects
 
     def submit(
-        self, stream: messages.StreamName, type_: str, fields: Any, id_: messages.CommandId
+        self, stream: messages.StreamName, command: Mapping[str, Any], id_: messages.CommandId
     ) -> messages.Receipt:
-        body = msgspec.json.encode({"type": type_, "data": fields, "id": id_})
+        """Hand in a command: its type, its data, and the queue of a stream that it creates."""
         path = f"/streams/{quote(stream)}/commands"
-        with self._answer(path, body=body) as response, self._translated():
-            told = msgspec.json.decode(response.read(_MOST_BYTES), type=_Receipt)
-            return messages.Receipt(told.stream, told.first, told.last, told.duplicate)
+        return self.post(Receipt, path, {**command, "id": id_}).told()
 
-    def deploy(self, content: Any) -> dict[str, Any]:
-        """Hand a workload in; what became of it, as the API tells it."""
+    def post(self, shape: type[T], path: str, content: Any) -> T:
         body = msgspec.json.encode(content)
-        with self._answer("/workloads", body=body) as response, self._translated():
-            return msgspec.json.decode(response.read(_MOST_BYTES), type=dict[str, Any])
+        with self._answer(path, body=body) as response, self._translated():
+            return msgspec.json.decode(response.read(_MOST_BYTES), type=shape)
 
     def answers(self) -> bool:
         """Whether anybody listens there."""
@@ -298,19 +201,32 @@ class ServerSource:
             connection.close()
         return True
 
-    def _get(self, shape: type[T], path: str, wanted: Mapping[str, Any] | None = None) -> T:
+    def get(self, shape: type[T], path: str, wanted: Mapping[str, Any] | None = None) -> T:
         with self._answer(path, wanted) as response, self._translated():
             # A longer answer is cut, and a cut one makes no sense.
             return msgspec.json.decode(response.read(_MOST_BYTES), type=shape, strict=False)
 
+    def _paged(self, shape: type[T], path: str, asked: Mapping[str, Any], limit: int) -> list[T]:
+        """All pages of a list, up to a limit; `asked` names the place that a page begins at."""
+        place = next(name for name in asked if name in ("before", "after"))
+        wanted, found = dict(asked), list[T]()
+        while len(found) < limit:
+            wanted["limit"] = min(_PAGE, limit - len(found))
+            page = self.get(Page[shape], path, wanted)  # type: ignore[valid-type]  # msgspec reads it
+            found += page.items
+            if page.next is None:
+                break
+            wanted[place] = page.next
+        return found
+
     def _listen(
-        self, after: library.Place | None, name: messages.StreamName | None
-    ) -> Iterator[library.EventView]:
+        self, after: visibility.Place | None, name: messages.StreamName | None
+    ) -> Iterator[visibility.EventView]:
         wanted = {"after": after, "stream": name}
         with self._answer("/feed/live", wanted) as response, self._translated():
             while line := response.readline(_MOST_BYTES):
                 if line.startswith(b"data: "):
-                    yield msgspec.json.decode(line.removeprefix(b"data: "), type=_Event).view()
+                    yield msgspec.json.decode(line.removeprefix(b"data: "), type=Event).view()
 
     @contextlib.contextmanager
     def _answer(
@@ -334,7 +250,7 @@ class ServerSource:
     def _connection(self) -> http.client.HTTPConnection:
         server = self._server
         kind = http.client.HTTPSConnection if server.secure else http.client.HTTPConnection
-        return kind(server.host, server.port, timeout=_SECONDS)
+        return kind(server.host, server.port, timeout=self._seconds)
 
     def _headers(self) -> dict[str, str]:
         said = {
@@ -350,6 +266,8 @@ class ServerSource:
         fate = _FATES.get(response.status, errors.Unavailable)
         with contextlib.suppress(*_BROKEN, msgspec.MsgspecError, KeyError, TypeError):
             told = msgspec.json.decode(response.read(_MOST_BYTES))["error"]
+            if problems := told.get("problems"):
+                return errors.Invalid(msgspec.convert(problems, list[errors.Problem]))
             return fate(str(told["message"]), hint=str(told["hint"]))
         return fate(
             f"the server answered {response.status}: {self._server.url}",
@@ -367,7 +285,7 @@ class ServerSource:
             ) from error
         except msgspec.MsgspecError as error:
             raise errors.Unavailable(
-                f"the server's answer makes no sense: {self._server.url}: {error}",
+                f"the server sent an invalid answer: {self._server.url}: {error}",
                 hint="check that FAIRLEAD_SERVER names a fairlead control plane",
             ) from error
 
@@ -376,8 +294,6 @@ def _id(key: messages.EffectKey) -> str:
     return f"{key.stream}.{key.seq}.{key.n}"
 
 
-def _is_here(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+def _flag(*, value: bool | None) -> str | None:
+    """As a query has it."""
+    return None if value is None else str(value).lower()

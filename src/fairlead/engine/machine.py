@@ -20,6 +20,9 @@ Command = TypeVar("Command")
 Event = TypeVar("Event")
 
 Upcaster = Callable[[dict[str, Any]], dict[str, Any]]
+AttributeValue = str | int | bool | datetime
+AttributeKind = type[str] | type[int] | type[bool] | type[datetime] | tuple[str, ...]
+"""The type of an attribute, or the only texts that it may be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +33,21 @@ class Vocabulary:
     commands: Any
     events: Any
     effects: Any = None
+    verbs: Any = None
+    """Those of the commands that people may give from outside; where one has a field `by`, it is
+    the caller's name. All others are for machines, handlers and timers."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attributes(Generic[State]):
+    """What streams of a machine are found by; their rows are written with its state."""
+
+    kinds: Mapping[str, AttributeKind]
+    of: Callable[[State], Mapping[str, AttributeValue]]
+    """Pure and total; a name that is left out has no row."""
+
+    version: int = 1
+    """Raise it when `of` gives something else for the same state: all rows are then rebuilt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +68,13 @@ class Machine(Generic[State, Command, Event]):
 
     upcasters: Mapping[tuple[str, int], Upcaster] = field(default_factory=dict)
     """From (type name, old version) to the next version's shape."""
+
+    attributes: Attributes[State] | None = None
+    addressed: Callable[[messages.StreamName, Command], None] = lambda _stream, _command: None
+    """Raises Rejected where a command says a name that is not the key of the stream it came to."""
+
+    children: tuple[str, ...] = ()
+    """The machines that it starts and cancels; each must know `messages.Cancel`."""
 
 
 AnyMachine = Machine[Any, Any, Any]

@@ -21,9 +21,11 @@ CommandId = NewType("CommandId", str)
 Fence = NewType("Fence", int)
 
 MAX_COMMAND_ID = 200
+MAX_TIMER_NAME = 200
 MAX_PAYLOAD_BYTES = 1_048_576
 """One encoded command, event, effect or state may not be larger than this."""
 
+_QUEUE = re.compile(r"[a-z][a-z0-9_-]{0,39}@[A-Za-z0-9][A-Za-z0-9._:/@-]{0,159}")
 _STREAM = re.compile(r"[a-z][a-z0-9_-]{0,39}/[A-Za-z0-9][A-Za-z0-9._:/@-]{0,199}")
 
 
@@ -33,6 +35,34 @@ class Send:
 
     stream: StreamName
     command: object
+    queue: str | None = None
+    """The queue of a stream that this creates; None: the sender's own, empty: none."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChildEnded:
+    """Command: a machine that this one started has ended.
+
+    The same for every area, so that a parent hears of a child's end without knowing its words. A
+    parent names it among its commands; a child that was given a parent sends it with its last
+    event.
+    """
+
+    child: StreamName
+    succeeded: bool
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Command: end early, and all that you started with you.
+
+    The same for every area, as ChildEnded is: a parent sends it to its children without knowing
+    their words (`engine.children`). A machine that names it among its commands undoes what it must,
+    and says ChildEnded when it is over; one that never started or has ended does nothing.
+    """
+
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +82,17 @@ class CancelTimer:
 
 
 @dataclass(frozen=True, slots=True)
+class Withdraw:
+    """An effect that this stream asked for earlier is no longer wanted.
+
+    Named by its value, or by its class for all of that type. One that a worker is performing
+    goes on, and its answer arrives as usual; should it fail, it is not tried again.
+    """
+
+    effect: object
+
+
+@dataclass(frozen=True, slots=True)
 class Decision:
     """Everything a machine wants after one command; empty means nothing is written."""
 
@@ -59,9 +100,10 @@ class Decision:
     effects: tuple[object, ...] = ()
     sends: tuple[Send, ...] = ()
     timers: tuple[SetTimer | CancelTimer, ...] = ()
+    withdraws: tuple[Withdraw, ...] = ()
 
     def __bool__(self) -> bool:
-        return bool(self.events or self.effects or self.sends or self.timers)
+        return bool(self.events or self.effects or self.sends or self.timers or self.withdraws)
 
 
 class EffectKey(msgspec.Struct, frozen=True, gc=False):
@@ -100,6 +142,11 @@ class Submission(msgspec.Struct, frozen=True):
     command: object
     id: CommandId
     settles: Hold | TimerKey | None = None
+    queue: str = ""
+    """The queue of a stream that this creates; one that exists keeps its own."""
+
+    remember: bool = False
+    """Keep its id even where it changes nothing: then a late duplicate changes nothing either."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +179,21 @@ def parse_stream(text: str) -> StreamName:
     return stream_name(machine, key)
 
 
+def queue_name(kind: str, place: str) -> str:
+    """Who performs a stream's effects: a kind of platform, and which one of them."""
+    return parse_queue(f"{kind}@{place}")
+
+
+def parse_queue(text: str) -> str:
+    """A queue as people write it; empty is the queue of streams that have none."""
+    if text and not _QUEUE.fullmatch(text):
+        raise errors.Rejected(
+            f"not a queue: {text[:80]}",
+            hint="use KIND@PLACE, such as kubernetes@prod; the list is: fairlead queues list",
+        )
+    return text
+
+
 def command_id(text: str) -> CommandId:
     """A caller's own id for a command, so that the same request twice is taken once."""
     if not text or len(text) > MAX_COMMAND_ID or not text.isprintable():
@@ -140,3 +202,12 @@ def command_id(text: str) -> CommandId:
             hint=f"use 1 to {MAX_COMMAND_ID} printable characters",
         )
     return CommandId(text)
+
+
+def check_timer_name(text: str) -> None:
+    """A timer's name is part of a key; one that no index takes must not reach the store."""
+    if not text or len(text) > MAX_TIMER_NAME or not text.isprintable():
+        raise errors.Rejected(
+            f"not a timer name: {text[:80]!r}",
+            hint=f"use 1 to {MAX_TIMER_NAME} printable characters",
+        )

@@ -1,4 +1,4 @@
-"""An ear for what other processes leave: PostgreSQL tells, SQLite is polled."""
+"""Hears what other processes leave: PostgreSQL tells, SQLite is polled."""
 
 import asyncio
 import contextlib
@@ -11,11 +11,11 @@ from fairlead.engine.store import protocol
 _PATIENCE = 1.0
 
 
-class Ear(threading.Thread):
+class NoticeListener(threading.Thread):
     """Calls back on the event loop whenever another process left work."""
 
     def __init__(self, store: protocol.Store, channel: str, heard: Callable[[], None]) -> None:
-        super().__init__(name="fairlead-ear", daemon=True)
+        super().__init__(name="fairlead-listener", daemon=True)
         self._store = store
         self._channel = channel
         self._heard = heard

@@ -15,15 +15,20 @@ from typing import Any, Protocol
 import msgspec
 import structlog
 
-from fairlead.engine import clock, library, runner
+from fairlead.engine import clock, runner, visibility
 from fairlead.engine.store import protocol
 
 _CHUNK = 500
+_UNRESTORED = visibility.Place(0, -1)
+"""Where a projection begins: rows of streams without their first events are put there first."""
+
 _log = structlog.get_logger(__name__)
 
 Row = dict[str, Any]
-Fold = Callable[[Row | None, Sequence[library.EventView]], Row | None]
+Fold = Callable[[Row | None, Sequence[visibility.EventView]], Row | None]
 """The row after all these events of it, in their order; None for no row."""
+
+_Step = tuple[str, dict[str, Any]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,11 +39,14 @@ class Projection:
     version: int
     """Raise it when the fold changes: the rows are then built again from the first event."""
 
-    key: Callable[[library.EventView], str | None]
+    key: Callable[[visibility.EventView], str | None]
     fold: Fold
+    restore: Callable[[visibility.SnapshotView], tuple[str, Row] | None] | None = None
+    """The key and the row of a stream whose first events were archived, from the state they led
+    to. Without it the fold needs every event, and no event may be archived before its stream."""
 
 
-def one_by_one(step: Callable[[Row | None, library.EventView], Row | None]) -> Fold:
+def one_by_one(step: Callable[[Row | None, visibility.EventView], Row | None]) -> Fold:
     """A fold by what each event makes of the row."""
     return lambda row, events: functools.reduce(step, events, row)
 
@@ -93,7 +101,7 @@ class Projector:
         """Forget the rows and read from the first event."""
         for projection in self._projections:
             if projection.name == name:
-                await self._restart(projection)
+                await self._start(projection, "restart_projection")
         await self.catch_up()
 
     async def _follow(self, projection: Projection) -> None:
@@ -112,21 +120,26 @@ class Projector:
             # would undo each other's work for as long as both run.
             return False
         if not rows or rows[0][0] < projection.version:
-            await self._restart(projection)
+            await self._start(projection, "start_projection")
             return True
-        seen = library.Place(rows[0][1], rows[0][2])
-        events = await self._read(lambda s: library.feed(s, seen, _CHUNK))
+        seen = visibility.Place(rows[0][1], rows[0][2])
+        if seen == _UNRESTORED:
+            await self._restore(projection)
+            return True
+        events: visibility.Page[visibility.EventView] = await self._read(
+            lambda s: visibility.feed(s, seen, _CHUNK)
+        )
         if not events:
             return False
         changes = await self._fold(projection, events)
         steps = _steps(projection, changes, seen, events[-1].place)
-        await self._runner.errand(lambda session: _move(session, steps))
-        return len(events) == _CHUNK
+        await self._runner.run_on_writer(lambda session: _move(session, steps))
+        return events.more
 
     async def _fold(
-        self, projection: Projection, events: Sequence[library.EventView]
+        self, projection: Projection, events: Sequence[visibility.EventView]
     ) -> dict[str, Row | None]:
-        keyed: defaultdict[str, list[library.EventView]] = defaultdict(list)
+        keyed: defaultdict[str, list[visibility.EventView]] = defaultdict(list)
         for event in events:
             if (key := projection.key(event)) is not None:
                 keyed[key].append(event)
@@ -135,24 +148,45 @@ class Projector:
         before: dict[str, Row] = {key: msgspec.json.decode(data) for key, data in found}
         return {key: projection.fold(before.get(key), keyed[key]) for key in keys}
 
-    async def _restart(self, projection: Projection) -> None:
+    async def _restore(self, projection: Projection) -> None:
+        """Rows for what archived events led to.
+
+        Until this is done no further event is archived, for the bookmark is before all of them.
+        """
         values = {"name": projection.name, "version": projection.version}
-        await self._runner.errand(
-            lambda session: session.script(
-                [
-                    ("clear_projected", {"name": projection.name}),
-                    ("start_projection", values),
-                ]
-            )
-        )
+        here = {**values, "seen_tx": _UNRESTORED.tx, "seen_position": _UNRESTORED.position}
+        after, more = 0, projection.restore is not None
+        while more and projection.restore is not None:
+            page = await self._read(functools.partial(visibility.snapshots, after=after))
+            made = [row for one in page if (row := projection.restore(one)) is not None]
+            kept = [(key, msgspec.json.encode(row).decode()) for key, row in made]
+            rows_ = {"name": projection.name, "rows": msgspec.json.encode(kept).decode()}
+            # The bookmark stays, and is asked for: a slow projector must not put rows of the
+            # beginning over those that a quicker one has folded further.
+            stay = {**here, "tx": _UNRESTORED.tx, "position": _UNRESTORED.position}
+            steps: list[_Step] = [("advance_projection", stay), ("put_projected", rows_)]
+            await self._runner.run_on_writer(functools.partial(_move, steps=steps))
+            after, more = (page[-1].number if page else after), page.more
+        begun: list[_Step] = [("advance_projection", {**here, "tx": 0, "position": 0})]
+        await self._runner.run_on_writer(functools.partial(_move, steps=begun))
+
+    async def _start(self, projection: Projection, query: str) -> None:
+        steps: list[_Step] = [
+            # First: it waits for whoever archives events, whose snapshots are then seen.
+            (query, {"name": projection.name, "version": projection.version}),
+            ("clear_projected", {"name": projection.name}),
+        ]
+        await self._runner.run_on_writer(functools.partial(_move, steps=steps))
 
 
 def rows(
     session: protocol.Session, name: str, after: str = "", limit: int = 100
-) -> list[tuple[str, Row]]:
+) -> visibility.Page[tuple[str, Row]]:
     """A projection's rows, in order of their keys."""
-    found = session.rows("list_projected", name=name, after=after, limit=limit)
-    return [(key, msgspec.json.decode(data)) for key, data in found]
+    found, more = session.page(
+        "list_projected", limit, visibility.MOST_BYTES, name=name, after=after
+    )
+    return visibility.Page(((key, msgspec.json.decode(data)) for key, data in found), more=more)
 
 
 def rows_of(session: protocol.Session, name: str, keys: Sequence[str]) -> list[tuple[str, Row]]:
@@ -164,9 +198,9 @@ def rows_of(session: protocol.Session, name: str, keys: Sequence[str]) -> list[t
 def _steps(
     projection: Projection,
     changes: dict[str, Row | None],
-    seen: library.Place,
-    now: library.Place,
-) -> list[tuple[str, dict[str, Any]]]:
+    seen: visibility.Place,
+    now: visibility.Place,
+) -> list[_Step]:
     kept = [(key, msgspec.json.encode(row).decode()) for key, row in changes.items() if row]
     gone = [key for key, row in changes.items() if not row]
     return [
@@ -187,5 +221,5 @@ def _steps(
     ]
 
 
-def _move(session: protocol.Session, steps: list[tuple[str, dict[str, Any]]]) -> None:
+def _move(session: protocol.Session, steps: list[_Step]) -> None:
     session.script(steps, first_must_hit=True)

@@ -30,6 +30,15 @@ class HandWoundClock:
     def now(self) -> datetime:
         return self._now
 
+    def steady(self) -> float:
+        return (self._now - START).total_seconds()
+
+    def stated(self) -> clock.Millis:
+        return clock.to_millis(self._now)
+
+    def follow(self, theirs: datetime, asked: float) -> None:
+        """A test's word counts, not the store's."""
+
     def advance(self, by: timedelta) -> None:
         """Move on; whoever waits looks at the time again."""
         self._now += by
@@ -92,6 +101,11 @@ class When:
         assert self.decision.effects == effects, self.decision
         return self
 
+    def withdraws(self, *effects: object) -> "When":
+        """Exactly these effects of before are no longer wanted: values, or classes."""
+        assert tuple(each.effect for each in self.decision.withdraws) == effects, self.decision
+        return self
+
     def sends(self, *sends: messages.Send) -> "When":
         """Exactly these commands to other machines."""
         assert self.decision.sends == sends, self.decision
@@ -142,9 +156,9 @@ class FusedStore:
     def writers(self) -> int:
         return self._store.writers
 
-    def open(self) -> protocol.Session:
+    def open(self, deadline: float | None = None) -> protocol.Session:
         self._fuse.check()
-        return _FusedSession(self._store.open(), self._fuse)
+        return _FusedSession(self._store.open(deadline), self._fuse)
 
     def migrate(self) -> list[str]:
         return self._store.migrate()
@@ -177,6 +191,12 @@ class _FusedSession:
         with self._fuse.around_commit():
             return self._session.rows(query, **values)
 
+    def page(
+        self, query: str, limit: int, most_bytes: int, **values: Any
+    ) -> tuple[list[tuple[Any, ...]], bool]:
+        self._fuse.check()
+        return self._session.page(query, limit, most_bytes, **values)
+
     def script(
         self, steps: Sequence[tuple[str, Mapping[str, Any]]], *, first_must_hit: bool = False
     ) -> list[int]:
@@ -194,6 +214,7 @@ class _FusedTransaction:
         self.load = transaction.load
         self.more = transaction.more
         self.number = transaction.number
+        self.epoch = transaction.epoch
 
     def write(self, writes: protocol.Writes) -> None:
         with self._fuse.around_commit():
@@ -211,7 +232,8 @@ class Play:
 
     settled: Callable[[service.Engine], Awaitable[bool]]
     lease: timedelta = timedelta(seconds=15)
-    patience: float = 20.0
+    patience: float = 120.0
+    """Seconds of real time, on a machine that is as busy as it likes."""
 
 
 async def crash_at_every_commit(

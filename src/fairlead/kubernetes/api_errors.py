@@ -89,7 +89,7 @@ def error_for(said: StatusError, what: str, retry_after: float | None = None) ->
     match said.code:
         case HTTPStatus.UNAUTHORIZED:
             error: FairleadError = Unauthorised(
-                f"the API server does not know us: {what}", hint="renew the credentials"
+                f"the API server rejected our credentials: {what}", hint="renew the credentials"
             )
         case HTTPStatus.FORBIDDEN:
             error = _forbidden(said, what)
@@ -105,7 +105,7 @@ def error_for(said: StatusError, what: str, retry_after: float | None = None) ->
             )
         case code if code == HTTPStatus.TOO_MANY_REQUESTS or code >= 500:  # noqa: PLR2004  where server errors begin
             wait = retry_after if retry_after is not None else said.wait
-            message = f"the API server cannot take this now, {code} {said.reason}: {what}"
+            message = f"the API server cannot handle this now, {code} {said.reason}: {what}"
             error = Busy(message, hint="the same call may pass later", retry_after=wait)
         case _:
             message = f"the API server refused to {what}: {_reasons(said)}"
@@ -115,9 +115,9 @@ def error_for(said: StatusError, what: str, retry_after: float | None = None) ->
 
 def _conflict(said: StatusError, what: str) -> FairleadError:
     if said.reason == "AlreadyExists":
-        return AlreadyExists(f"already there: {what}", hint="read it and decide whose it is")
+        return AlreadyExists(f"already there: {what}", hint="read it and check who owns it")
     return Conflict(
-        f"changed by somebody else, {_reasons(said)}: {what}", hint="read the object again"
+        f"changed by another writer, {_reasons(said)}: {what}", hint="read the object again"
     )
 
 

@@ -1,13 +1,14 @@
-"""The Kubernetes door: from a watched object to one command per change of a level.
+"""The reconciler: from a watched object to one command per change of a level.
 
-cache told of a change ──► queue ──► Door.look(key) ──► adopt (first sight) ──► observe ──► engine
-                                         │ nothing new: no submit, no commit, no request
-                                         └ refused: a condition and an Event, and on to the next
+change in a cache ──► queue ──► Reconciler.reconcile ──► adopt (first sight) ──► observe ──► engine
+                                    │ nothing new: no submit, no commit, no request
+                                    └ refused: a condition and an Event, and on to the next
 
 A level is what the kind makes of the object and of what surrounds it, and nothing else: a status
 that we wrote ourselves, or a field that the kind does not read, changes no level. A kind may tell
-several levels, each under a topic of its own and only when that one changed. The door knows the
-cluster by a small protocol and plain dicts; adapters/kubernetes/operator.py gives it caches.
+several levels, each under a topic of its own and only when that one changed. The reconciler
+knows the cluster by a small protocol and plain dicts; kubernetes/operator/operator.py gives it
+caches.
 """
 
 import datetime as dt
@@ -20,10 +21,10 @@ from typing import Any, NamedTuple, Protocol
 import msgspec
 import structlog
 
-from fairlead.domain import intents
 from fairlead.engine import machine as machines
 from fairlead.engine import messages
 from fairlead.errors import Rejected
+from fairlead.kubernetes import messages as objects
 
 Object = dict[str, Any]
 Children = Sequence[Object]
@@ -36,6 +37,8 @@ _EVERYWHERE = "CLUSTER"
 # Machine, namespace, name and UID.
 _PARTS = 4
 _WHOLE = "whole"
+NOT_ADOPTED = "StatusNotAdopted"
+"""The Event of a status that a process with an empty store does not go on from."""
 _UNFIT = re.compile(r"[^A-Za-z0-9._:@-]")
 
 
@@ -73,11 +76,24 @@ class Shown:
     """Pairs of a CEL rule on the whole object and what a refusal says."""
 
 
+class Need(NamedTuple):
+    """A right that whoever writes an object must have: the operator will use its own for it."""
+
+    path: str
+    """The field that asks for it."""
+
+    verb: str
+    api: Api
+    namespace: str
+    name: str = ""
+    """Empty: for any name."""
+
+
 class InvalidSpec(Rejected):
     """The object is wrong as it stands; the message names the field."""
 
 
-class Around(Protocol):
+class Snapshot(Protocol):
     """What surrounds one object, as the caches hold it; what was asked for is watched from then."""
 
     at: dt.datetime
@@ -139,7 +155,7 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class ObservedObject:
     """What a kind makes of one object and what surrounds it."""
 
     levels: Mapping[str, Level]
@@ -149,7 +165,7 @@ class Look:
     """By verb; those whose value the status names as done are left out."""
 
     again: float = 0.0
-    """Seconds after which to look again; 0: when something changes."""
+    """Seconds after which to requeue; 0: when something changes."""
 
     refusal: Rejected | None = None
     """Why the object is not taken as it stands, where an earlier one of it still is."""
@@ -162,18 +178,19 @@ class Kind:
     api: Api
     machine: machines.AnyMachine
     shown: Shown
-    observe: Callable[[Object, Around], object]
-    """The command that tells the machine the level, or a Look of several levels; Rejected where
+    observe: Callable[[Object, Snapshot], object]
+    """The command with the level, or an ObservedObject of several levels; Rejected where
     the object makes no sense."""
 
     delete: Callable[[Object | None], object]
     """The command for an object that is going, held by a finalizer, or (None) gone."""
 
     adopt: Callable[[Object], object | None] = lambda _: None
-    """The command that brings the machine to where `.status` says it was, if it says so.
+    """The command that brings the machine to where the object's `.status` says it was.
 
-    The machine takes it only where the round in it is beyond its own: an older status, or the
-    same one again, changes nothing.
+    None where it says nothing; Rejected where that is not to be believed, as whoever may write a
+    status may have written it. The machine takes it only where the round in it is beyond its own:
+    an older status, or the same one again, changes nothing.
     """
 
     children: tuple[Api, ...] = ()
@@ -182,6 +199,16 @@ class Kind:
     amended: bool = False
     """Whether fields of the object itself are written, beyond status and finalizers."""
 
+    reads: Callable[[Object], object] = lambda status: status
+    """What `observe` reads of a status; one of ours that leaves it so brings no reconcile."""
+
+    bound: bool = True
+    """Whether the round that stands in a status binds a process that has yet to publish one.
+
+    Only where the machine takes up a round beyond its own: any other would be silent until its
+    own rounds come that far.
+    """
+
     review: Callable[[Object, Object | None], Sequence[tuple[str, str]]] = lambda _new, _old: ()
     """What a write would get wrong: pairs of a field's path and the reason, none to let it pass.
 
@@ -189,6 +216,9 @@ class Kind:
     asks before the object is stored, so it is pure and quick. What can be seen from the object
     alone, `observe` refuses too: the webhook may be away.
     """
+
+    needs: Callable[[Object, Object | None], Sequence[Need]] = lambda _new, _old: ()
+    """The rights that a write takes beyond that to the object itself, where it is not refused."""
 
     def without(self, related: str) -> "Kind":
         """The kind, where these objects of others may not be read."""
@@ -199,9 +229,9 @@ class Kind:
         """The stream of this very object: one made again under its name gets another."""
         return messages.stream_name(self.machine.name, stream_key(obj))
 
-    def subject(self, obj: Object) -> intents.Subject:
+    def subject(self, obj: Object) -> objects.Subject:
         meta = obj["metadata"]
-        return intents.Subject(
+        return objects.Subject(
             str(self.api), meta.get("namespace", ""), meta["name"], str(meta["uid"])
         )
 
@@ -236,11 +266,11 @@ def place_of(stream: str) -> Place | None:
 
 
 class Cluster(Protocol):
-    """What the door sees of the cluster: caches of one kind, and a way to answer the user."""
+    """What the reconciler knows: caches of one kind, and a way to answer the user."""
 
     def object(self, name: Name) -> Object | None: ...
 
-    def around(self, obj: Object) -> Around: ...
+    def snapshot(self, obj: Object) -> Snapshot: ...
 
     async def refuse(self, obj: Object, error: Rejected) -> None:
         """Tell by a condition and an Event that the object cannot be taken as it stands."""
@@ -248,19 +278,35 @@ class Cluster(Protocol):
     async def accept(self, obj: Object) -> None:
         """Take such a condition back, where there is one."""
 
+    def warn(self, obj: Object, reason: str, error: Rejected) -> None:
+        """Tell by an Event that something of the object is left out, and all else goes on."""
+
     async def answer(self, obj: Object, done: Mapping[str, str], refused: Sequence[str]) -> None:
         """Note requests as done in the status, and tell of those that were refused."""
 
 
 class Submit(Protocol):
-    """The engine as the door needs it."""
+    """The engine as the reconciler needs it."""
 
     async def submit(
         self,
         stream: messages.StreamName,
         command: object,
         id: messages.CommandId,  # noqa: A002 - the engine's own word
-    ) -> messages.Receipt: ...
+        *,
+        queue: str = "",
+    ) -> messages.Receipt:
+        """What a person asks for, once."""
+
+    async def observe(
+        self,
+        stream: messages.StreamName,
+        command: object,
+        id: messages.CommandId,  # noqa: A002 - the engine's own word
+        *,
+        queue: str = "",
+    ) -> messages.Receipt:
+        """What is so, however often it is told."""
 
 
 @dataclass(slots=True)
@@ -272,22 +318,25 @@ class _Known:
     levels: dict[str, str] = field(default_factory=dict)
     answered: dict[str, str] = field(default_factory=dict)
     refusal: str = "unknown"
-    """What was refused last, empty for nothing; before the first look, the status may say."""
+    """What was refused last, empty for nothing; before the first reconcile, the status may say."""
 
 
-class Door:
+class Reconciler:
     """Tells the engine of the objects of one kind, each level once."""
 
-    def __init__(self, kind: Kind, cluster: Cluster, engine: Submit) -> None:
+    def __init__(self, kind: Kind, cluster: Cluster, engine: Submit, queue: str = "") -> None:
         self._kind = kind
         self._cluster = cluster
         self._engine = engine
+        self._queue = queue
+        """Where the streams of these objects are born."""
+
         self._known: dict[Name, _Known] = {}
 
-    async def look(self, name: Name) -> float | None:
-        """Bring the engine up to date with one object; Unavailable means: look again later.
+    async def reconcile(self, name: Name) -> float | None:
+        """Bring the engine up to date with one object; Unavailable means: requeue.
 
-        Answers the seconds after which the object wants to be looked at again, if it does.
+        Answers the seconds after which to requeue the object, if it asks for that.
         """
         obj = self._cluster.object(name)
         known = self._known.get(name)
@@ -297,47 +346,47 @@ class Door:
         return None if obj is None else await self._tell(name, obj)
 
     async def gone(self, streams: Iterable[messages.StreamName]) -> None:
-        """End the streams of objects that went while nobody looked."""
+        """End the streams of objects that were deleted while nobody watched."""
         for stream in streams:
             await self._gone(stream)
 
     async def _tell(self, name: Name, obj: Object) -> float | None:
         known = self._known.get(name)
         if known is None:
-            # Before the first look at the level: it may be judged from where the status stands.
+            # Before the first level is reconciled: it may be judged from where the status stands.
             known = _Known(obj["metadata"]["uid"], self._kind.stream(obj))
             await self._adopt(known, obj)
             self._known[name] = known
-        around = self._cluster.around(obj)
+        snapshot = self._cluster.snapshot(obj)
         try:
-            look = self._look(obj, around)
-            for topic, level in look.levels.items():
-                await self._level(known, topic, level, obj, around)
+            reconcile = self._reconcile_key(obj, snapshot)
+            for topic, level in reconcile.levels.items():
+                await self._level(known, topic, level, obj, snapshot)
         except Rejected as error:
             await self._refused(known, obj, error)
             return None
-        if look.refusal is not None:
-            await self._refused(known, obj, look.refusal)
+        if reconcile.refusal is not None:
+            await self._refused(known, obj, reconcile.refusal)
         elif known.refusal:
             await self._cluster.accept(obj)
             known.refusal = ""
-        await self._obey(known, obj, look.requests)
-        return look.again or None
+        await self._obey(known, obj, reconcile.requests)
+        return reconcile.again or None
 
-    def _look(self, obj: Object, around: Around) -> Look:
+    def _reconcile_key(self, obj: Object, snapshot: Snapshot) -> ObservedObject:
         if "deletionTimestamp" in obj["metadata"]:
-            return Look({_WHOLE: Level(self._kind.delete(obj))})
-        made = self._kind.observe(obj, around)
-        return made if isinstance(made, Look) else Look({_WHOLE: Level(made)})
+            return ObservedObject({_WHOLE: Level(self._kind.delete(obj))})
+        made = self._kind.observe(obj, snapshot)
+        return made if isinstance(made, ObservedObject) else ObservedObject({_WHOLE: Level(made)})
 
     async def _level(
-        self, known: _Known, topic: str, level: Level, obj: Object, around: Around
+        self, known: _Known, topic: str, level: Level, obj: Object, snapshot: Snapshot
     ) -> None:
         essence = _digest(level.command if level.essence is None else level.essence)
         if known.levels.get(topic) == essence:
             return
-        id_ = _id(obj, around.versions, _digest(level.command))
-        await self._engine.submit(known.stream, level.command, id_)
+        id_ = _id(obj, snapshot.versions, _digest(level.command))
+        await self._observe(known.stream, level.command, id_)
         known.levels[topic] = essence
 
     async def _obey(self, known: _Known, obj: Object, requests: Mapping[str, Request]) -> None:
@@ -348,33 +397,38 @@ class Door:
                 continue
             id_ = messages.command_id(f"request {known.uid} {verb} {_digest(request.value)}")
             try:
-                await self._engine.submit(known.stream, request.command, id_)
+                await self._engine.submit(known.stream, request.command, id_, queue=self._queue)
             except Rejected as error:
-                refused.append(f"{verb} is refused: {error.message}; {error.hint}")
+                refused.append(f"{verb} refused: {error.message}; {error.hint}")
             done[verb] = request.value
         if done:
             await self._cluster.answer(obj, done, refused)
             known.answered.update(done)
 
     async def _adopt(self, known: _Known, obj: Object) -> None:
-        status = obj.get("status") or {}
         try:
-            command = self._kind.adopt(status)
+            command = self._kind.adopt(obj)
             if command is not None:
                 id_ = messages.command_id(f"adopt {known.uid} {_digest(command)}")
-                await self._engine.submit(known.stream, command, id_)
+                await self._observe(known.stream, command, id_)
         except Rejected as error:
-            # A status that nobody can read is as good as none: the level tells all the rest.
+            # A status that is not to be believed is as good as none: the levels tell the rest.
             _log.warning("kubernetes.adopt.refused", stream=known.stream, error=error.message)
+            self._cluster.warn(obj, NOT_ADOPTED, error)
 
     async def _gone(self, stream: messages.StreamName) -> None:
         place = place_of(stream)
         assert place is not None
         id_ = messages.command_id(f"gone {place.uid}")
         try:
-            await self._engine.submit(stream, self._kind.delete(None), id_)
+            await self._observe(stream, self._kind.delete(None), id_)
         except Rejected as error:
             _log.warning("kubernetes.gone.refused", stream=stream, error=error.message)
+
+    async def _observe(
+        self, stream: messages.StreamName, command: object, id_: messages.CommandId
+    ) -> None:
+        await self._engine.observe(stream, command, id_, queue=self._queue)
 
     async def _refused(self, known: _Known, obj: Object, error: Rejected) -> None:
         # Told once per reason: the same refusal of the next version is no news.

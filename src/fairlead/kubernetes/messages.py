@@ -1,12 +1,12 @@
 """What a machine may ask of the Kubernetes object it stands for, in words that every kind shares.
 
-A machine that is driven by an object (a `Kind` in intents/kubernetes.py) names these effects in
-its vocabulary; adapters/kubernetes/effects.py performs them. It takes `Confirm` and `Refuse`
+A machine that is driven by an object (a `Kind` in kubernetes/kinds.py) names these effects in
+its vocabulary; kubernetes/writes/effects.py performs them. It takes `Confirm` and `Refuse`
 among its commands: the answers to `ApplyChildren`.
 
 Every effect carries the round of the machine: a number that grows with each decision to act and
 is published in `.status`. What is older than a round that was acted upon already is dropped, so
-that a late try of an old wish never undoes a newer one.
+that a late try of an old request never undoes a newer one.
 """
 
 from dataclasses import dataclass, field
@@ -58,13 +58,15 @@ class PublishStatus:
 
 
 @dataclass(frozen=True, slots=True)
-class TellEvent:
+class RecordEvent:
     """Effect: tell those who describe the object what happened to it."""
 
     subject: Subject
     reason: str
     note: str
     warning: bool = False
+    topic: str = ""
+    """Where one reason tells of several things, which of them: each gets an Event of its own."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,9 +2,14 @@
 
 from collections.abc import Iterable
 
-from fairlead.adapters.kubernetes import schema
-from fairlead.adapters.kubernetes.objects import Object, Resource
-from fairlead.intents.kubernetes import Api, Kind
+from fairlead.kubernetes import schema
+from fairlead.kubernetes.kinds import Api, Kind
+from fairlead.kubernetes.objects import Object, Resource
+
+NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
+SECRETS = Resource("", "v1", "secrets", "Secret")
+SYSTEM = "kube-system"
+"""The namespace that lives as long as its cluster."""
 
 _READ = ("get", "list", "watch")
 
@@ -17,7 +22,7 @@ def definition(kind: Kind) -> Object:
     """The CustomResourceDefinition that installs the kind."""
     shown = kind.shown
     made = schema.definition(
-        schema.Kind(
+        schema.KindSchema(
             resource(kind.api),
             shown.spec,
             shown.status,
@@ -34,7 +39,7 @@ def definition(kind: Kind) -> Object:
 
 
 def rules(kinds: Iterable[Kind]) -> list[Object]:
-    """The rules of a Role or ClusterRole, for the namespaces that are looked after."""
+    """The rules of a Role or ClusterRole, for the namespaces that are reconciled."""
     granted: dict[tuple[str, str], set[str]] = {}
 
     def grant(group: str, name: str, *verbs: str) -> None:
@@ -57,9 +62,22 @@ def rules(kinds: Iterable[Kind]) -> list[Object]:
     return [_rule(group, name, verbs) for (group, name), verbs in sorted(granted.items())]
 
 
+def cluster_rule() -> Object:
+    """To tell this cluster from another on the same store, by the UID of that namespace."""
+    rule = _rule(NAMESPACES.group, NAMESPACES.plural, {"get"})
+    return {**rule, "resourceNames": [SYSTEM]}
+
+
 def lease_rules() -> list[Object]:
     """The rules for the election, in the namespace of the operator itself."""
     return [_rule("coordination.k8s.io", "leases", {"get", "create", "update"})]
+
+
+def status_key_rules(secret: str) -> list[Object]:
+    """The rules for the key that seals statuses, in the namespace of the operator itself."""
+    # A create cannot be bound to a name.
+    named = {**_rule("", SECRETS.plural, {"get"}), "resourceNames": [secret]}
+    return [_rule("", SECRETS.plural, {"create"}), named]
 
 
 def _rule(group: str, name: str, verbs: Iterable[str]) -> Object:

@@ -13,8 +13,8 @@ from typing import Any
 import msgspec
 from msgspec import inspect as types
 
-from fairlead.adapters.kubernetes.objects import Object, Resource
 from fairlead.errors import Rejected
+from fairlead.kubernetes.objects import Object, Resource
 
 CRDS = Resource(
     *("apiextensions.k8s.io", "v1", "customresourcedefinitions", "CustomResourceDefinition"),
@@ -55,7 +55,7 @@ class Column:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Kind:
+class KindSchema:
     """A custom kind: its names, the types of its spec and status, and how it is shown."""
 
     resource: Resource
@@ -67,7 +67,7 @@ class Kind:
     rules: tuple[Rule, ...] = ()
 
 
-def definition(kind: Kind) -> Object:
+def definition(kind: KindSchema) -> Object:
     """The object that installs the kind."""
     resource = kind.resource
     names: Object = {
@@ -109,7 +109,7 @@ def structural(of: type) -> Object:
     return _schema(types.type_info(of), of.__name__)
 
 
-def _whole(kind: Kind) -> Object:
+def _whole(kind: KindSchema) -> Object:
     schema: Object = {
         "type": "object",
         "required": ["spec"],

@@ -10,9 +10,17 @@ import re
 from dataclasses import dataclass, replace
 
 from fairlead import errors
-from fairlead.domain.traffic.weights import HOME, Split, giving
-from fairlead.domain.values import ALL, NONE, Percent, percent
+from fairlead.traffic.weights import ALL_TO_PRIMARY, Split, giving
+from fairlead.values import ALL, LONGEST, NONE, Percent, percent
 
+_LONGEST_REGEX = 256
+_MOST_REPEATS = 1000
+# What Python's expressions have and RE2's do not, which Envoy and the meshes read.
+_BACKTRACKS = re.compile(
+    r"(?P<odd>\\[1-9Z]|\(\?(?:[=!>#(]|<[=!]|P[=>])|(?:[*+?]|\{[0-9]+(?:,[0-9]*)?\})\+)"
+    r"|\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(?:[0-9]*,)?(?P<most>[0-9]+)\}|.",
+    re.DOTALL,
+)
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,128}")
 
 
@@ -47,13 +55,7 @@ class Match:
                 hint="use letters, digits and dashes",
             )
         if self.how is How.REGEX:
-            try:
-                re.compile(self.value)
-            except re.error as error:
-                raise errors.Rejected(
-                    f"not a regular expression ({error}): {self.value[:80]}",
-                    hint="escape brackets and stars that are meant as they stand",
-                ) from error
+            _check_regex(self.value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +66,11 @@ class Affinity:
     max_age: int = 86_400
 
     def __post_init__(self) -> None:
+        if self.max_age > LONGEST.total_seconds():
+            raise errors.Rejected(
+                f"cookie kept longer than {LONGEST.days} d: {self.max_age} s",
+                hint=f"use {LONGEST.days}d or less",
+            )
         if not _TOKEN.fullmatch(self.cookie) or self.max_age < 1:
             raise errors.Rejected(
                 f"not a cookie with an age: {self.cookie[:80]!r} for {self.max_age} s",
@@ -75,7 +82,7 @@ class Affinity:
 class Route:
     """How requests go, as one write."""
 
-    split: Split = HOME
+    split: Split = ALL_TO_PRIMARY
     joined: bool = False
     """The proxy holds the canary's backend, even at weight 0."""
 
@@ -125,7 +132,7 @@ class Route:
         return self.joined >= other.joined and self.compared >= other.compared
 
 
-AT_HOME = Route()
+PRIMARY_ONLY = Route()
 STANDBY = Route(joined=True)
 
 
@@ -141,3 +148,33 @@ def rises(before: Route, after: Route) -> bool:
         or after.mirror > before.mirror
         or (after.matches not in ((), before.matches) and before.share < ALL)
     )
+
+
+def _check_regex(text: str) -> None:
+    """Sound, short, and of the kind that proxies match in linear time; else Rejected."""
+    if len(text) > _LONGEST_REGEX:
+        raise errors.Rejected(
+            f"regular expression longer than {_LONGEST_REGEX} characters: {len(text)}",
+            hint="match a prefix, or a header that says it in fewer words",
+        )
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise errors.Rejected(
+            f"not a regular expression ({error}): {text[:80]}",
+            hint="escape brackets and stars that are meant as they stand",
+        ) from error
+    repeats = 1
+    for found in _BACKTRACKS.finditer(text):
+        if found["odd"]:
+            raise errors.Rejected(
+                f"regular expression with a part that proxies do not support: {found['odd']}",
+                hint="write it without lookaround, back-references and possessive repeats (RE2)",
+            )
+        # Nested ones multiply; those side by side are counted so too, which few will notice.
+        repeats *= max(1, int(found["most"] or 1))
+    if repeats > _MOST_REPEATS:
+        raise errors.Rejected(
+            f"regular expression repeats more than {_MOST_REPEATS} times: {text[:80]}",
+            hint="use * or + where the number does not matter",
+        )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from fairlead import errors
-from fairlead.domain.values import ALL, NONE, Percent, percent
+from fairlead.values import ALL, NONE, Percent, percent
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Split:
             )
 
 
-HOME = Split(ALL, NONE)
+ALL_TO_PRIMARY = Split(ALL, NONE)
 
 
 def giving(canary: int, baseline: int = 0) -> Split:

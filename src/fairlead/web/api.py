@@ -1,17 +1,22 @@
 """The JSON API: reads of what is kept, and the few things that may be asked of it."""
 
+import dataclasses
 from typing import Annotated, Any
 
 import msgspec
-from fastapi import APIRouter, Query, Request
+import structlog
+from fastapi import APIRouter, Depends, Query, Request
+from starlette.responses import Response
 
 from fairlead import errors
-from fairlead.engine import clock, library, messages, projections
+from fairlead.access import intake
+from fairlead.engine import clock, filters, messages, projections, visibility
 from fairlead.engine import machine as machines
-from fairlead.intents import intake
-from fairlead.web import auth, bodies, shapes
+from fairlead.engine.store import protocol
+from fairlead.web import auth, bodies, event_json, shapes
 from fairlead.web import context as contexts
 
+_log = structlog.get_logger(__name__)
 _TOLD = {
     400: "The request is wrong as it stands.",
     401: "No token, or one that is wrong, expired or revoked.",
@@ -28,55 +33,87 @@ router = APIRouter(prefix="/api/v1", responses=FAILURES)
 
 Limit = Annotated[int, Query(ge=1, le=500, description="At most so many items.")]
 Number = Annotated[int | None, Query(ge=0, lt=2**63)]
+Where = Annotated[
+    str,
+    Query(
+        max_length=filters.MOST_TEXT,
+        description="Only those with these attributes, such as `phase=Paused and namespace=shop`.",
+    ),
+]
 
 
 @router.get("/me", summary="Who the caller is", tags=["api"])
+@auth.within_scope
 async def me(request: Request) -> shapes.Caller:
     caller = contexts.caller(request)
-    return shapes.Caller(name=caller.name, role=caller.role.word, token=caller.token)
+    return shapes.Caller(
+        name=caller.name, role=caller.role.word, token=caller.token, scope=caller.scope
+    )
 
 
 @router.get("/machines", summary="The machines with their words", tags=["machines"])
+@auth.within_scope
 async def list_machines(request: Request) -> list[shapes.Machine]:
-    return [_machine(each) for each in contexts.of(request).engine.repertoire.machines]
+    return [_machine(each) for each in contexts.of(request).engine.registry.machines]
 
 
-@router.get("/streams", summary="Streams, newest first", tags=["streams"])
-async def list_streams(
+async def _chosen(
     request: Request,
     machine: str | None = None,
     ended: bool | None = None,  # noqa: FBT001 - a query parameter, always named
+    where: Where = "",
+) -> visibility.StreamFilter:
+    """Which streams the caller asks for, of those within the caller's scope."""
+    fits = contexts.where(request, where, machine)
+    scope = contexts.caller(request).scope
+    return visibility.StreamFilter(machine, ended, scope=scope, where=fits)
+
+
+@router.get("/streams", summary="Streams, newest first", tags=["streams"])
+@auth.within_scope
+async def list_streams(
+    request: Request,
+    chosen: Annotated[visibility.StreamFilter, Depends(_chosen)],
     before: Number = None,
     limit: Limit = 100,
 ) -> shapes.Page[shapes.Stream]:
-    which = library.StreamFilter(machine, ended, before, limit + 1)
-    found = await contexts.of(request).engine.read(lambda s: library.streams(s, which))
-    items = [shapes.Stream.of(view) for view in found[:limit]]
-    further = str(items[-1].number) if len(found) > limit else None
+    which = dataclasses.replace(chosen, before=before, limit=limit)
+    found = await contexts.of(request).engine.read(lambda s: visibility.streams(s, which))
+    items = [shapes.Stream.of(view) for view in found]
+    further = str(items[-1].number) if found.more else None
     return shapes.Page(items=items, next=further)
 
 
-@router.get("/streams/{machine}/{key:path}/events", summary="One stream's events", tags=["streams"])
+@router.get(
+    "/streams/{machine}/{key:path}/events",
+    summary="One stream's events",
+    tags=["streams"],
+    response_model=shapes.EventPage,
+)
+@auth.within_scope
 async def list_events(
     request: Request,
     machine: str,
     key: str,
     after: Annotated[int, Query(ge=0, lt=2**63, description="Only later ones.")] = 0,
     limit: Limit = 100,
-) -> shapes.Page[shapes.Event]:
-    name = messages.stream_name(machine, key)
-    engine = contexts.of(request).engine
-    found = await engine.read(lambda s: library.events(s, name, after, limit + 1))
-    if not found:
-        # No events after this one, or no such stream at all: the latter is an error.
-        await engine.read(lambda s: library.stream(s, name))
-    items = [shapes.Event.of(view) for view in found[:limit]]
-    return shapes.Page(items=items, next=str(items[-1].seq) if len(found) > limit else None)
+) -> Response:
+    name = contexts.stream(request, machine, key)
+
+    def read(session: protocol.Session) -> bytes:
+        view = visibility.stream(session, name)
+        found = visibility.events(session, name, after, limit, visibility.raw)
+        further = str(found[-1].seq) if found.more else None
+        return event_json.page(found, further, kept_from=view.kept_from)
+
+    return Response(await contexts.of(request).engine.read(read), media_type=event_json.MEDIA_TYPE)
 
 
 @router.post(
     "/streams/{machine}/{key:path}/commands",
-    summary="Give a command to a stream",
+    summary="Ask something of a stream, in its machine's own words",
+    description="Only the verbs of people; a command that is for machines is a 403 that names them."
+    " A verb that says who asks says the caller's name.",
     tags=["streams"],
     openapi_extra={
         "requestBody": {
@@ -85,33 +122,74 @@ async def list_events(
         }
     },
 )
+@auth.within_scope
 async def submit(request: Request, caller: auth.Operator, machine: str, key: str) -> shapes.Receipt:
     name = messages.stream_name(machine, key)
     hint = 'send {"type": …, "data": {…}, "id": …}'
     command = await bodies.read(request, shapes.Command, hint)
     given = None if command.id is None else messages.command_id(command.id)
-    wanted = intake.Request(name, command.type, command.data, given)
-    return shapes.Receipt.of(await contexts.of(request).intake.submit(caller, wanted))
+    queue = messages.parse_queue(command.queue)
+    if queue and caller.scope:
+        # Else it could have its work done with the rights of any cluster or machine on the store.
+        raise errors.Forbidden(
+            f"a token of one project or namespace may not choose a queue: {queue}",
+            hint="leave it out, or use a token without a scope",
+        )
+    wanted = intake.Request(name, command.type, command.data, given, queue)
+    return shapes.Receipt.of(await contexts.of(request).intake.ask(caller, wanted))
+
+
+@router.post(
+    "/streams/{machine}/{key:path}/queue",
+    summary="Give a stream to another queue, with all it asked for",
+    tags=["streams"],
+    openapi_extra={
+        "requestBody": {
+            "required": True,
+            "content": {"application/json": {"schema": shapes.Move.model_json_schema()}},
+        }
+    },
+)
+async def move_stream(
+    request: Request, caller: auth.Operator, machine: str, key: str
+) -> shapes.Moved:
+    name = messages.stream_name(machine, key)
+    asked = await bodies.read(request, shapes.Move, 'send {"queue": "kubernetes@prod"}')
+    engine = contexts.of(request).engine
+    moved, effects = await engine.move([name], asked.queue)
+    if not moved:
+        raise errors.NotFound(f"no such stream: {name}", hint="list them with fairlead get")
+    _log.info("stream_moved", stream=name, queue=asked.queue, caller=caller.name)
+    return shapes.Moved(stream=name, queue=asked.queue, effects=effects)
 
 
 @router.get("/streams/{machine}/{key:path}", summary="One stream", tags=["streams"])
+@auth.within_scope
 async def get_stream(request: Request, machine: str, key: str) -> shapes.Stream:
-    name = messages.stream_name(machine, key)
-    view = await contexts.of(request).engine.read(lambda s: library.stream(s, name))
+    name = contexts.stream(request, machine, key)
+    view = await contexts.of(request).engine.read(lambda s: visibility.stream(s, name))
     return shapes.Stream.of(view)
 
 
-@router.get("/feed", summary="Events of all streams, in the order of commits", tags=["feed"])
+@router.get(
+    "/feed",
+    summary="Events of all streams, in the order of commits",
+    tags=["feed"],
+    response_model=shapes.Page[shapes.Event],
+)
 async def read_feed(
     request: Request,
     after: Annotated[str, Query(description="A place in the feed; empty is its start.")] = "",
     limit: Limit = 100,
-) -> shapes.Page[shapes.Event]:
-    place = library.parse_place(after) if after else library.Place()
-    found = await contexts.of(request).engine.read(lambda s: library.feed(s, place, limit))
-    items = [shapes.Event.of(view) for view in found]
-    # Always somewhere to go on from: a feed has no last page.
-    return shapes.Page(items=items, next=items[-1].place if items else str(place))
+) -> Response:
+    place = visibility.parse_place(after) if after else visibility.Place()
+
+    def read(session: protocol.Session) -> bytes:
+        found = visibility.feed(session, place, limit, visibility.raw)
+        # Always somewhere to go on from: a feed has no last page.
+        return event_json.page(found, str(found[-1].place if found else place))
+
+    return Response(await contexts.of(request).engine.read(read), media_type=event_json.MEDIA_TYPE)
 
 
 @router.get("/effects", summary="Effects that are not settled", tags=["effects"])
@@ -123,12 +201,12 @@ async def list_effects(
     limit: Limit = 100,
 ) -> shapes.Page[shapes.Effect]:
     name = None if stream is None else messages.parse_stream(stream)
-    place = library.parse_effect_id(after) if after else library.BEGINNING
+    place = visibility.parse_effect_id(after) if after else visibility.BEGINNING
     found = await contexts.of(request).engine.read(
-        lambda s: library.effects(s, dead=dead, name=name, after=place, limit=limit + 1)
+        lambda s: visibility.effects(s, dead=dead, name=name, after=place, limit=limit)
     )
-    items = [shapes.Effect.of(view) for view in found[:limit]]
-    return shapes.Page(items=items, next=items[-1].id if len(found) > limit else None)
+    items = [shapes.Effect.of(view) for view in found]
+    return shapes.Page(items=items, next=items[-1].id if found.more else None)
 
 
 @router.post(
@@ -136,7 +214,7 @@ async def list_effects(
     status_code=204,
 )  # fmt: skip
 async def retry_effect(request: Request, _: auth.Operator, effect: str) -> None:
-    await contexts.of(request).engine.retry(library.parse_effect_id(effect))
+    await contexts.of(request).engine.retry(visibility.parse_effect_id(effect))
 
 
 @router.post(
@@ -144,7 +222,43 @@ async def retry_effect(request: Request, _: auth.Operator, effect: str) -> None:
     status_code=204,
 )  # fmt: skip
 async def discard_effect(request: Request, _: auth.Operator, effect: str) -> None:
-    await contexts.of(request).engine.discard(library.parse_effect_id(effect))
+    await contexts.of(request).engine.discard(visibility.parse_effect_id(effect))
+
+
+@router.get("/timers", summary="Timers that have not fired", tags=["timers"])
+async def list_timers(
+    request: Request,
+    dead: Annotated[bool | None, Query(description="Only dead ones, or only others.")] = None,
+    limit: Limit = 100,
+) -> list[shapes.Timer]:
+    found = await contexts.of(request).engine.read(
+        lambda s: visibility.timers(s, dead=dead, limit=limit)
+    )
+    return [shapes.Timer.of(view) for view in found]
+
+
+_TIMER: dict[str, Any] = {
+    "requestBody": {
+        "required": True,
+        "content": {"application/json": {"schema": shapes.TimerName.model_json_schema()}},
+    }
+}
+
+
+@router.post(
+    "/timers/retry", summary="A dead timer fires anew", tags=["timers"],
+    status_code=204, openapi_extra=_TIMER,
+)  # fmt: skip
+async def retry_timer(request: Request, _: auth.Operator) -> None:
+    await contexts.of(request).engine.retry_timer(*await _timer(request))
+
+
+@router.post(
+    "/timers/discard", summary="A dead timer is given up", tags=["timers"],
+    status_code=204, openapi_extra=_TIMER,
+)  # fmt: skip
+async def discard_timer(request: Request, _: auth.Operator) -> None:
+    await contexts.of(request).engine.discard_timer(*await _timer(request))
 
 
 @router.get("/projections/{name}", summary="A projection's rows by key", tags=["projections"])
@@ -155,9 +269,9 @@ async def list_rows(
     if name not in context.views:
         known = ", ".join(sorted(context.views)) or "none"
         raise errors.NotFound(f"no such projection: {name[:80]}", hint=f"known: {known}")
-    found = await context.engine.read(lambda s: projections.rows(s, name, after, limit + 1))
-    items = [shapes.Row(key=key, data=data) for key, data in found[:limit]]
-    return shapes.Page(items=items, next=items[-1].key if len(found) > limit else None)
+    found = await context.engine.read(lambda s: projections.rows(s, name, after, limit))
+    items = [shapes.Row(key=key, data=data) for key, data in found]
+    return shapes.Page(items=items, next=items[-1].key if found.more else None)
 
 
 @router.get("/workers", summary="Who is at work", tags=["workers"])
@@ -166,9 +280,27 @@ async def list_workers(request: Request) -> list[shapes.Worker]:
     now = clock.to_millis(context.now())
     rows = await context.engine.read(lambda s: s.rows("live_workers", now=now))
     return [
-        shapes.Worker(fence=fence, name=name, lease_until=clock.from_millis(until))
-        for fence, name, until in rows
+        shapes.Worker(
+            fence=fence,
+            name=name,
+            lease_until=clock.from_millis(until),
+            queues=sorted(visibility.queues_in(serves)),
+        )
+        for fence, name, until, serves in rows
     ]
+
+
+@router.get("/queues", summary="What waits in each queue, and who serves it", tags=["queues"])
+async def list_queues(request: Request) -> list[shapes.Queue]:
+    context = contexts.of(request)
+    now = context.now()
+    found = await context.engine.read(lambda s: visibility.queues(s, now))
+    return [shapes.Queue.of(view, now) for view in found]
+
+
+async def _timer(request: Request) -> tuple[messages.StreamName, str]:
+    asked = await bodies.read(request, shapes.TimerName, 'send {"stream": …, "name": …}')
+    return messages.parse_stream(asked.stream), asked.name
 
 
 def _machine(machine: machines.AnyMachine) -> shapes.Machine:
@@ -177,9 +309,14 @@ def _machine(machine: machines.AnyMachine) -> shapes.Machine:
     def words(union: Any) -> list[shapes.Word]:
         return [_word(each, machine.versions.get(each, 1)) for each in machines.members(union)]
 
+    kinds = machine.attributes.kinds if machine.attributes else {}
     return shapes.Machine(
         name=machine.name,
         effects_in_order=machine.effects_in_order,
+        attributes={
+            name: list(kind) if isinstance(kind, tuple) else kind.__name__
+            for name, kind in kinds.items()
+        },
         states=words(vocabulary.states),
         commands=words(vocabulary.commands),
         events=words(vocabulary.events),

@@ -4,13 +4,14 @@ On loopback, while no token has ever been made, whoever reaches us is this machi
 and may do everything. A page of some other site in that user's browser reaches us too, so
 the Host must be one of ours (a name that was rebound to 127.0.0.1 is not), and a request
 that changes something must not come from a foreign page. As soon as a token exists, one is
-asked for; it comes in the Authorization header, or in the page's cookie.
+asked for, in the Authorization header; the page's cookie holds a session that was opened by one.
 """
 
 import hashlib
 import time
 from collections.abc import Awaitable, Callable
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeVar
 from urllib.parse import urlsplit
 
 from fastapi import Depends, Request
@@ -18,9 +19,9 @@ from starlette.datastructures import Headers
 from starlette.requests import cookie_parser
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from fairlead import errors
+from fairlead import errors, values
+from fairlead.access import intake, sessions, tokens
 from fairlead.engine import service
-from fairlead.intents import intake, tokens
 from fairlead.web import context as contexts
 from fairlead.web import server
 
@@ -28,14 +29,35 @@ OPEN = ("/healthz", "/readyz", "/login")
 ASSETS = "/assets/"
 """What anybody may see: it tells nothing about what is kept here."""
 
-COOKIE = "fairlead_token"
+HOOKS = "/hooks/"
+"""Doors for programs that know no token and sign what they send; each checks that by itself."""
+
+E = TypeVar("E", bound=Callable[..., Any])
 _SAFE = ("GET", "HEAD", "OPTIONS")
 _REMEMBERED_SECONDS = 1.0
 _MOST_REMEMBERED = 1024
 
 
-class Doorkeeper:
-    """Verifies tokens, and remembers an answer for a second at most."""
+@dataclass(frozen=True, slots=True)
+class Credential:
+    """What a request shows: a token in its header, or the page's session in a cookie."""
+
+    text: str
+    by_cookie: bool = False
+
+    @property
+    def digest(self) -> bytes:
+        kind = b"session" if self.by_cookie else b"token"
+        return hashlib.sha256(kind + self.text.encode(errors="replace")).digest()
+
+
+def cookie_name(bind: server.Bind) -> str:
+    """Of this port: two control planes of one host must not sign each other out."""
+    return f"{sessions.COOKIE}_{bind.port}"
+
+
+class Authenticator:
+    """Verifies tokens and sessions, and remembers an answer for a second at most."""
 
     def __init__(
         self,
@@ -50,7 +72,7 @@ class Doorkeeper:
         self._guarded = False
         self._looked_at = float("-inf")
 
-    async def admit(self, shown: str | None, wall: contexts.Context) -> intake.Caller:
+    async def admit(self, shown: Credential | None, wall: contexts.WebContext) -> intake.Caller:
         """Who shows this; Unauthorised where that is nobody we know."""
         if shown is not None:
             return await self._verify(shown, wall)
@@ -61,14 +83,19 @@ class Doorkeeper:
             hint="send Authorization: Bearer TOKEN; make one with fairlead token create",
         )
 
-    async def _verify(self, shown: str, wall: contexts.Context) -> intake.Caller:
+    def forget(self, shown: Credential) -> None:
+        """It is over: not even for a second more."""
+        self._known.pop(shown.digest, None)
+
+    async def _verify(self, shown: Credential, wall: contexts.WebContext) -> intake.Caller:
         # Kept by digest: the memory of a long-lived process holds no usable token.
-        key = hashlib.sha256(shown.encode(errors="replace")).digest()
+        key = shown.digest
         until, known = self._known.get(key, (0.0, None))
         if known is not None and self._ticks() < until:
             return known
-        token = await self._engine.read(lambda s: tokens.verify(s, shown, wall.now()))
-        found = intake.Caller(token.name, token.role, token.id)
+        verify = sessions.verify if shown.by_cookie else tokens.verify
+        token = await self._engine.read(lambda s: verify(s, shown.text, wall.now()))
+        found = intake.Caller(token.name, token.role, token.id, token.scope)
         if len(self._known) >= _MOST_REMEMBERED:
             self._known.clear()
         self._known[key] = (self._ticks() + _REMEMBERED_SECONDS, found)
@@ -85,10 +112,10 @@ class Doorkeeper:
 class Gate:
     """Lets a request through to the routes with its caller known."""
 
-    def __init__(self, app: ASGIApp, context: contexts.Context) -> None:
+    def __init__(self, app: ASGIApp, context: contexts.WebContext) -> None:
         self._app = app
         self._context = context
-        self._keeper = Doorkeeper(context.engine, context.bind)
+        self._keeper = Authenticator(context.engine, context.bind)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -98,10 +125,12 @@ class Gate:
         check_host(headers, self._context.bind)
         check_origin(headers, scope["method"])
         state = scope.setdefault("state", {})
-        if scope["path"] not in OPEN and not scope["path"].startswith(ASSETS):
-            check_page(headers, scope["method"])
-            shown = presented(headers)
+        if scope["path"] not in OPEN and not scope["path"].startswith((ASSETS, HOOKS)):
+            check_page(headers, scope["method"], self._context.bind)
+            shown = presented(headers, self._context.bind)
+            state["signed_in"] = shown is not None and shown.by_cookie
             state["caller"] = await self._keeper.admit(shown, self._context)
+            state["forget"] = self._keeper.forget
             state["recheck"] = lambda: self._keeper.admit(shown, self._context)
         await self._app(scope, receive, send)
 
@@ -109,7 +138,7 @@ class Gate:
 def check_host(headers: Headers, bind: server.Bind) -> None:
     """On loopback, only names of this machine: a rebound foreign name is refused."""
     name = _host_name(headers.get("host", ""))
-    if bind.loopback and not (server.is_loopback(name) or name == bind.host):
+    if bind.loopback and not (values.is_loopback(name) or name == bind.host):
         raise Misdirected(
             f"not a host of ours: {name[:80]}", hint="use 127.0.0.1 or localhost in the address"
         )
@@ -131,9 +160,10 @@ def check_origin(headers: Headers, method: str) -> None:
         )
 
 
-def check_page(headers: Headers, method: str) -> None:
+def check_page(headers: Headers, method: str, bind: server.Bind) -> None:
     """A cookie goes along by itself, so it commands only from a page that is proven ours."""
-    if method in _SAFE or "authorization" in headers or COOKIE not in _cookies(headers):
+    signed_in = cookie_name(bind) in _cookies(headers)
+    if method in _SAFE or "authorization" in headers or not signed_in:
         return
     origin = headers.get("origin")
     ours = origin is not None and _netloc(origin) == headers.get("host")
@@ -150,17 +180,18 @@ class Misdirected(errors.Rejected):
     http_status = 421
 
 
-def presented(headers: Headers) -> str | None:
-    """The token that a request shows, by header or by the page's cookie."""
+def presented(headers: Headers, bind: server.Bind) -> Credential | None:
+    """What a request shows, by header or by the page's cookie."""
     given = headers.get("authorization")
     if given is None:
-        return _cookies(headers).get(COOKIE)
+        kept = _cookies(headers).get(cookie_name(bind))
+        return None if kept is None else Credential(kept, by_cookie=True)
     scheme, _, text = given.partition(" ")
     if scheme.lower() != "bearer":
         raise errors.Unauthorised(
             "not a bearer token", hint="send Authorization: Bearer TOKEN, and no other scheme"
         )
-    return text.strip()
+    return Credential(text.strip())
 
 
 def needs(role: tokens.Role) -> Callable[[Request], intake.Caller]:
@@ -172,6 +203,23 @@ def needs(role: tokens.Role) -> Callable[[Request], intake.Caller]:
         return found
 
     return check
+
+
+def within_scope(endpoint: E) -> E:
+    """A route that shows and changes no more than its caller's scope holds."""
+    endpoint.honours_scope = True  # type: ignore[attr-defined]  # a mark on the function
+    return endpoint
+
+
+def refuse_beyond_scope(request: Request) -> None:
+    """For every route: one that does not heed scopes is closed to callers that have one."""
+    caller = request.scope.get("state", {}).get("caller")
+    heeds = getattr(request.scope["endpoint"], "honours_scope", False)
+    if caller is not None and caller.scope and not heeds:
+        raise errors.Forbidden(
+            f"this token is good for one project or namespace only: {caller.scope}",
+            hint="use a token without a scope (fairlead token create)",
+        )
 
 
 Operator = Annotated[intake.Caller, Depends(needs(tokens.Role.OPERATOR))]

@@ -1,6 +1,6 @@
 """A request's JSON body as a type of ours, or Rejected with what to send instead."""
 
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 import pydantic
@@ -12,6 +12,18 @@ Shape = TypeVar("Shape", bound=pydantic.BaseModel)
 
 
 async def read(request: Request, shape: type[Shape], hint: str) -> Shape:
+    try:
+        return shape.model_validate(await plain(request))
+    except pydantic.ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"])) or "body"
+        raise errors.Rejected(
+            f"malformed {shape.__name__.lower()}: {where}: {first['msg']}", hint=hint
+        ) from error
+
+
+async def plain(request: Request) -> Any:
+    """The body as plain data, whatever it is to be."""
     # A form of a foreign page cannot send this type without asking the browser first.
     kind = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if kind != "application/json":
@@ -21,12 +33,6 @@ async def read(request: Request, shape: type[Shape], hint: str) -> Shape:
         )
     try:
         # Stricter than the standard library: no NaN, no half of a surrogate pair.
-        return shape.model_validate(msgspec.json.decode(await request.body()))
-    except (msgspec.DecodeError, RecursionError) as error:
+        return msgspec.json.decode(await request.body())
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise errors.Rejected(f"malformed JSON: {error}", hint="check the body") from error
-    except pydantic.ValidationError as error:
-        first = error.errors()[0]
-        where = ".".join(map(str, first["loc"])) or "body"
-        raise errors.Rejected(
-            f"malformed {shape.__name__.lower()}: {where}: {first['msg']}", hint=hint
-        ) from error

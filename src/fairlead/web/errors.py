@@ -7,6 +7,7 @@ What Fairlead refuses carries its own status; what nobody foresaw is logged here
 request's id and told without a word about the inside.
 """
 
+import asyncio
 import re
 import secrets
 import time
@@ -25,10 +26,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairlead import errors
 from fairlead.engine import messages
+from fairlead.web import redaction
 
 MAX_BODY = messages.MAX_PAYLOAD_BYTES + 65_536
 """The largest command, and room for what is written around it."""
 
+_BODY_SECONDS = 15.0
 _log = structlog.get_logger(__name__)
 
 
@@ -38,6 +41,12 @@ class TooLarge(errors.Rejected):
     http_status = 413
 
 
+class TooSlow(errors.Rejected):
+    """The body does not come to its end."""
+
+    http_status = 408
+
+
 def respond(error: errors.FairleadError) -> Response:
     headers = {}
     if error.http_status == HTTPStatus.UNAUTHORIZED:
@@ -45,6 +54,11 @@ def respond(error: errors.FairleadError) -> Response:
     if error.http_status == HTTPStatus.SERVICE_UNAVAILABLE:
         headers["Retry-After"] = "1"
     body = describe(code(error), error.message, error.hint)
+    if isinstance(error, errors.Invalid):
+        body["error"]["problems"] = [
+            {"path": each.path, "message": each.message, "hint": each.hint}
+            for each in error.problems
+        ]
     return json(body, error.http_status, headers)
 
 
@@ -58,7 +72,8 @@ def code(error: errors.FairleadError) -> str:
 
 
 def json(body: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
-    return Response(msgspec.json.encode(body), status, headers, media_type="application/json")
+    data = redaction.encoded(msgspec.json.encode(body))
+    return Response(data, status, headers, media_type="application/json")
 
 
 Page = Callable[[errors.FairleadError], Response]
@@ -66,10 +81,17 @@ Page = Callable[[errors.FairleadError], Response]
 
 
 def answer(scope: Scope, error: errors.FairleadError, page: Page) -> Response:
+    if isinstance(error, errors.Unavailable) and "caller" not in scope.get("state", {}):
+        # The words of the driver name hosts and users: those are for the log.
+        _log.warning("store_unavailable", path=scope["path"], error=error.message)
+        error = errors.Unavailable("the store did not answer", hint="the server's log says why")
+    return page(error) if _is_for_a_person(scope) else respond(error)
+
+
+def _is_for_a_person(scope: Scope) -> bool:
+    """Asked by a browser that shows what comes, not by a program."""
     accepts = Headers(scope=scope).get("accept", "")
-    if "text/html" in accepts and not scope["path"].startswith("/api/"):
-        return page(error)
-    return respond(error)
+    return "text/html" in accepts and not scope["path"].startswith("/api/")
 
 
 def install(app: FastAPI, page: Page) -> None:
@@ -87,8 +109,11 @@ def install(app: FastAPI, page: Page) -> None:
         wrong = errors.Rejected(message, hint="see /api/openapi.json")
         return answer(request.scope, wrong, page)
 
-    async def http(_: Request, error: Exception) -> Response:
+    async def http(request: Request, error: Exception) -> Response:
         assert isinstance(error, HTTPException)
+        if error.status_code == HTTPStatus.NOT_FOUND and _is_for_a_person(request.scope):
+            missing = f"no such page: {request.url.path[:80]}"
+            return page(errors.NotFound(missing, hint="start from /"))
         phrase = HTTPStatus(error.status_code).phrase
         body = describe(phrase.lower().replace(" ", "_"), phrase.lower(), "see /api/openapi.json")
         return json(body, error.status_code, dict(error.headers or {}))
@@ -136,10 +161,11 @@ class Shield:
 
 
 class BodyLimit:
-    """Refuses a body that is too large, by its stated length or while it arrives."""
+    """Refuses a body that is too large, by its stated length or while it arrives, or too slow."""
 
-    def __init__(self, app: ASGIApp) -> None:
+    def __init__(self, app: ASGIApp, seconds: float = _BODY_SECONDS) -> None:
         self._app = app
+        self._seconds = seconds
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         if scope["type"] != "http":
@@ -148,17 +174,32 @@ class BodyLimit:
         for name, value in scope["headers"]:
             if name == b"content-length" and (not value.isdigit() or int(value) > MAX_BODY):
                 raise _too_large()
-        seen = 0
+        body = _Body(receive, asyncio.get_running_loop().time() + self._seconds)
+        await self._app(scope, body.receive, send)
 
-        async def counted() -> Message:
-            nonlocal seen
-            message = await receive()
-            seen += len(message.get("body", b""))
-            if seen > MAX_BODY:
-                raise _too_large()
-            return message
 
-        await self._app(scope, counted, send)
+class _Body:
+    """A request's body on its way; what comes after it (that the client left) may take its time."""
+
+    def __init__(self, receive: Receive, deadline: float) -> None:
+        self._receive = receive
+        self._deadline = deadline
+        self._seen = 0
+        self._whole = False
+
+    async def receive(self) -> Message:
+        if self._whole:
+            return await self._receive()
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._receive()
+        except TimeoutError as error:
+            raise TooSlow("the body did not come to its end", hint="send it faster") from error
+        self._seen += len(message.get("body", b""))
+        self._whole = not message.get("more_body", False)
+        if self._seen > MAX_BODY:
+            raise _too_large()
+        return message
 
 
 def _too_large() -> TooLarge:
@@ -172,5 +213,5 @@ def _surprise(scope: Scope) -> Response:
     request = secrets.token_hex(6)
     _log.exception("request_failed", request=request, method=scope["method"], path=scope["path"])
     return json(
-        describe("internal", "something went wrong here", f"look for {request} in the log"), 500
+        describe("internal", "something went wrong here", f"search the log for {request}"), 500
     )

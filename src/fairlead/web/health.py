@@ -2,28 +2,26 @@
 
 import asyncio
 import time
-from collections.abc import Awaitable, Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable
 from typing import Generic, TypeVar
 
 import prometheus_client
 import structlog
 from fastapi import APIRouter, Request
-from prometheus_client import core, registry
+from prometheus_client import registry
 from starlette.responses import Response
 from starlette.types import Scope
 
 import fairlead
 from fairlead import errors
-from fairlead.engine import clock, service
-from fairlead.engine.store import protocol
+from fairlead.engine import collector
 from fairlead.web import context as contexts
 from fairlead.web import errors as web_errors
 from fairlead.web import shapes
 
 _READY_SECONDS = 1.0
-_COUNTS_SECONDS = 10.0
 _PATIENCE_SECONDS = 8.0
+_FORGOTTEN_SECONDS = 60.0
 _log = structlog.get_logger(__name__)
 router = APIRouter(tags=["health"])
 T = TypeVar("T")
@@ -42,8 +40,8 @@ async def healthz() -> shapes.Health:
 )
 async def readyz(request: Request) -> Response:
     watch: Watch = request.app.state.watch
-    reasons = await watch.reasons()
-    body = {"ready": not reasons, "reasons": reasons}
+    reasons, age = await watch.reasons()
+    body = {"ready": not reasons, "reasons": reasons, "age_seconds": round(age, 3)}
     return web_errors.json(body, 503 if reasons else 200)
 
 
@@ -59,44 +57,45 @@ async def metrics(request: Request) -> Response:
     return Response(text, media_type=prometheus_client.CONTENT_TYPE_LATEST)
 
 
-@dataclass(frozen=True, slots=True)
-class _Kept:
-    """What the store counts; None where it did not answer."""
+class _Background(Generic[T]):
+    """An answer kept fresh in the background for as long as somebody asks now and then.
 
-    streams: int
-    effects: int
-    dead: int
-    timers: int
-    workers: int
+    Whoever asks gets what is known, with its age, and waits for nobody: under load a probe that
+    waited its turn for the store would have a pod restarted that works.
+    """
 
-
-class _Remembered(Generic[T]):
-    """An answer asked for at most once in a while, and by one asker at a time."""
-
-    def __init__(self, ask: Callable[[], Awaitable[T]], seconds: float) -> None:
+    def __init__(self, ask: Callable[[], Awaitable[T]]) -> None:
         self._ask = ask
-        self._seconds = seconds
-        self._lock = asyncio.Lock()
-        self._answer: T
-        self._until = float("-inf")
+        self._looking: asyncio.Task[None] | None = None
+        self._known: asyncio.Future[tuple[T, float]]
+        self._asked = 0.0
 
-    async def get(self) -> T:
-        async with self._lock:
-            if time.monotonic() >= self._until:
-                self._answer = await self._ask()
-                self._until = time.monotonic() + self._seconds
-            return self._answer
+    async def get(self) -> tuple[T, float]:
+        """The newest answer and its age in seconds; only the first is waited for."""
+        self._asked = time.monotonic()
+        if self._looking is None or self._looking.done():
+            self._known = asyncio.get_running_loop().create_future()
+            self._looking = asyncio.create_task(self._look())
+        answer, at = await asyncio.shield(self._known)
+        return answer, time.monotonic() - at
+
+    async def _look(self) -> None:
+        while time.monotonic() - self._asked < _FORGOTTEN_SECONDS:
+            answer = await self._ask()
+            if self._known.done():
+                self._known = asyncio.get_running_loop().create_future()
+            self._known.set_result((answer, time.monotonic()))
+            await asyncio.sleep(_READY_SECONDS)
 
 
 class Watch:
-    """Looks after one app: its readiness and its figures."""
+    """One app's readiness and metrics."""
 
-    def __init__(self, context: contexts.Context) -> None:
+    def __init__(self, context: contexts.WebContext) -> None:
         self._context = context
-        self._ready = _Remembered(self._look, _READY_SECONDS)
-        self._kept = _Remembered(self._count, _COUNTS_SECONDS)
+        self._ready = _Background(self._look)
         self._registry = registry.CollectorRegistry()
-        self._figures = _Figures(context.engine)
+        self._figures = collector.EngineCollector(context.engine)
         self._registry.register(self._figures)
         prometheus_client.ProcessCollector(registry=self._registry)
         self._requests = prometheus_client.Counter(
@@ -116,14 +115,14 @@ class Watch:
         if not route.endswith("/live"):
             self._seconds.labels(route).observe(seconds)
 
-    async def reasons(self) -> list[str]:
-        """Why we are not ready; empty when we are."""
+    async def reasons(self) -> tuple[list[str], float]:
+        """Why we are not ready, empty when we are; and how many seconds ago that was known."""
         if self._context.closing.is_set():
-            return ["stopping"]
+            return ["stopping"], 0.0
         return await self._ready.get()
 
     async def scraped(self) -> bytes:
-        self._figures.kept = await self._kept.get()
+        await self._figures.refresh()
         return prometheus_client.generate_latest(self._registry)
 
     async def _look(self) -> list[str]:
@@ -138,55 +137,9 @@ class Watch:
             return ["the store is silent"]
         return [f"a migration is pending: {name}" for name in pending]
 
-    async def _count(self) -> _Kept | None:
-        now = clock.to_millis(self._context.now())
-        try:
-            async with asyncio.timeout(_PATIENCE_SECONDS):
-                return await self._context.engine.read(lambda s: _counted(s, now))
-        except (errors.FairleadError, TimeoutError):
-            return None
-
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 _REASONS = {
     errors.Unavailable: "the store is not reachable",
     errors.Conflict: "the store was migrated by a newer fairlead",
 }
-
-
-class _Figures(registry.Collector):
-    def __init__(self, engine: service.Engine) -> None:
-        self._engine = engine
-        self.kept: _Kept | None = None
-
-    def collect(self) -> Iterator[core.Metric]:
-        counts = self._engine.counts
-        yield _counter("fairlead_commits", "Batches committed by this process.", counts.commits)
-        yield _counter("fairlead_events", "Events written by this process.", counts.events)
-        yield _counter("fairlead_store_troubles", "Commits of unknown fate.", counts.troubles)
-        yield _gauge("fairlead_effects_in_flight", "Performed here now.", self._engine.in_flight)
-        yield _gauge("fairlead_store_up", "Whether the store answered.", int(bool(self.kept)))
-        if self.kept is not None:
-            yield from _kept_figures(self.kept)
-
-
-def _kept_figures(kept: _Kept) -> Iterator[core.Metric]:
-    yield _gauge("fairlead_streams_active", "Streams that have not ended.", kept.streams)
-    yield _gauge("fairlead_outbox_effects", "Effects not settled.", kept.effects)
-    yield _gauge("fairlead_dead_letters", "Effects given up; a person must look.", kept.dead)
-    yield _gauge("fairlead_timers", "Timers set.", kept.timers)
-    yield _gauge("fairlead_workers", "Workers with a lease.", kept.workers)
-
-
-def _counter(name: str, about: str, value: float) -> core.Metric:
-    return core.CounterMetricFamily(name, about, value=value)
-
-
-def _gauge(name: str, about: str, value: float) -> core.Metric:
-    return core.GaugeMetricFamily(name, about, value=value)
-
-
-def _counted(session: protocol.Session, now: clock.Millis) -> _Kept:
-    ((streams, effects, dead, timers),) = session.rows("count_rows")
-    workers = session.rows("live_workers", now=now)
-    return _Kept(streams, effects, dead, timers, len(workers))

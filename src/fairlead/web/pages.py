@@ -1,32 +1,24 @@
-"""What all pages share, and those of streams: the list, and one stream with its events."""
+"""The pages of no area: streams, one stream with its events, signing in, assets."""
 
-import importlib.resources
-import json
-from datetime import datetime
-from typing import Annotated, Any
+from collections.abc import Sequence
+from typing import Annotated
 from urllib.parse import parse_qs
 
-import jinja2
 from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from fairlead import errors
-from fairlead.engine import library, messages
-from fairlead.intents import tokens
+from fairlead.access import sessions, tokens
+from fairlead.engine import filters, visibility
 from fairlead.web import auth
 from fairlead.web import context as contexts
+from fairlead.web import errors as web_errors
 
 router = APIRouter(include_in_schema=False)
 _ROWS = 100
-_FILES = importlib.resources.files("fairlead.web")
-_ASSETS = {
-    "live.js": "text/javascript",
-    "rollout.js": "text/javascript",
-    "chart.js": "text/javascript",
-    "style.css": "text/css",
-    "icon.svg": "image/svg+xml",
-}
+_MOST_FORM = 4096
+_MOST_FIELDS = 8
 _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     b"img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -41,66 +33,125 @@ _SECURITY = (
 
 
 @router.get("/streams")
+@auth.within_scope
 async def streams(
-    request: Request, before: Annotated[int | None, Query(ge=0, lt=2**63)] = None
+    request: Request,
+    before: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
+    where: str = "",
 ) -> Response:
-    which = library.StreamFilter(before=before, limit=_ROWS + 1)
-    found = await contexts.of(request).engine.read(lambda s: library.streams(s, which))
-    further = found[_ROWS - 1].number if len(found) > _ROWS else None
-    return page("streams.html", streams=found[:_ROWS], further=further)
+    context, scope = contexts.of(request), contexts.caller(request).scope
+    try:
+        fits = contexts.where(request, where)
+    except errors.Rejected as error:
+        # What was typed stays in its box, with what is wrong about it.
+        return _streams(request, where[: filters.MOST_TEXT], error=error)
+    which = visibility.StreamFilter(before=before, limit=_ROWS, scope=scope, where=fits)
+    found = await context.engine.read(lambda s: visibility.streams(s, which))
+    problems = await context.engine.read(lambda s: visibility.problems(s, context.now()))
+    if scope:
+        # Which clusters there are is for those who may see all of them.
+        problems = []
+    return _streams(request, where, found, problems)
 
 
 @router.get("/streams/{machine}/{key:path}")
+@auth.within_scope
 async def stream(
     request: Request,
     machine: str,
     key: str,
     after: Annotated[int | None, Query(ge=0, lt=2**63)] = None,
 ) -> Response:
-    name = messages.stream_name(machine, key)
+    name = contexts.stream(request, machine, key)
     engine = contexts.of(request).engine
-    view = await engine.read(lambda s: library.stream(s, name))
+    view = await engine.read(lambda s: visibility.stream(s, name))
     # The latest ones unless asked otherwise: that is where something happens.
     start = max(0, view.version - _ROWS) if after is None else after
-    events = await engine.read(lambda s: library.events(s, name, start, _ROWS))
-    before = max(0, start - _ROWS) if start else None
-    return page("stream.html", stream=view, events=events, before=before)
+    events = await engine.read(lambda s: visibility.events(s, name, start, _ROWS))
+    before = max(0, start - _ROWS) if start >= view.kept_from else None
+    return contexts.page(request, "stream.html", stream=view, events=events, before=before)
 
 
 @router.get("/login")
-async def login() -> Response:
-    return page("login.html")
+async def login(request: Request) -> Response:
+    return contexts.of(request).layout.page("login.html")
 
 
 @router.post("/login")
 async def enter(request: Request) -> Response:
-    """Keep a good token in a cookie that no script can read and no other site can send."""
-    form = parse_qs((await request.body()).decode(errors="replace"))
-    text = form.get("token", [""])[0].strip()
+    """Open a session for a good token; its cookie no script can read and no other site can send."""
     context = contexts.of(request)
+    text = await _sent_token(request)
     try:
         token = await context.engine.read(lambda s: tokens.verify(s, text, context.now()))
     except errors.Unauthorised as error:
-        return page("login.html", status=error.http_status, error=error)
+        return context.layout.page("login.html", status=error.http_status, error=error)
+    opened = await context.engine.write(
+        lambda s: sessions.start(s, token, context.session_life, context.now())
+    )
     answer = RedirectResponse("/", 303)
     answer.set_cookie(
-        auth.COOKIE,
-        text,
-        expires=token.expires_at,
+        auth.cookie_name(context.bind),
+        opened.text,
+        expires=opened.expires_at,
         httponly=True,
         samesite="strict",
-        secure=request.url.scheme == "https",
+        secure=context.https or request.url.scheme == "https",
     )
     return answer
 
 
+@router.post("/logout")
+@auth.within_scope
+async def leave(request: Request) -> Response:
+    """End the session, on the server too: what a cookie held is worth nothing afterwards."""
+    context = contexts.of(request)
+    shown = auth.presented(request.headers, context.bind)
+    if shown is not None and shown.by_cookie:
+        await context.engine.write(lambda s: sessions.end(s, shown.text))
+        request.scope["state"]["forget"](shown)
+    answer = RedirectResponse("/login", 303)
+    answer.delete_cookie(auth.cookie_name(context.bind), httponly=True, samesite="strict")
+    return answer
+
+
+async def _sent_token(request: Request) -> str:
+    """The token of the form; Rejected where more was sent than a token takes."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _MOST_FORM:
+            raise web_errors.TooLarge(
+                f"the form is larger than {_MOST_FORM} bytes", hint="send a token and nothing else"
+            )
+    try:
+        form = parse_qs(body.decode(errors="replace"), max_num_fields=_MOST_FIELDS)
+    except ValueError as error:
+        raise errors.Rejected("malformed form", hint="send a token and nothing else") from error
+    return form.get("token", [""])[0].strip()
+
+
 @router.get("/assets/{name}")
-async def asset(name: str) -> Response:
-    if name not in _ASSETS:
-        raise errors.NotFound(f"no such asset: {name[:80]}", hint="start from /")
-    headers = {"Cache-Control": "no-cache"}
-    content = (_FILES / "assets" / name).read_bytes()
-    return Response(content, headers=headers, media_type=_ASSETS[name])
+async def asset(request: Request, name: str) -> Response:
+    return contexts.of(request).layout.asset(name)
+
+
+def _streams(
+    request: Request,
+    where: str,
+    found: visibility.Page[visibility.StreamView] | None = None,
+    problems: Sequence[str] = (),
+    error: errors.Rejected | None = None,
+) -> Response:
+    words = {
+        "where": where,
+        "streams": found or (),
+        "further": found[-1].number if found and found.more else None,
+        "problems": problems,
+        "error": error,
+    }
+    status = 200 if error is None else error.http_status
+    return contexts.page(request, "streams.html", status=status, **words)
 
 
 class Headers:
@@ -116,44 +167,3 @@ class Headers:
             await send(message)
 
         await self._app(scope, receive, dressed)
-
-
-def refused(error: errors.FairleadError) -> Response:
-    """A person in front of a browser gets a page, not JSON."""
-    if isinstance(error, errors.Unauthorised) and error.http_status == 401:  # noqa: PLR2004 - the status
-        return RedirectResponse("/login", 303)
-    return page("error.html", status=error.http_status, error=error)
-
-
-def page(template: str, status: int = 200, **values: Any) -> Response:
-    """A template's text with these values, never kept by a browser."""
-    text = _templates.get_template(template).render({"error": None, **values})
-    headers = {"Cache-Control": "no-store"}
-    return Response(text, status, headers, media_type="text/html")
-
-
-def _moment(value: datetime) -> str:
-    return f"{value:%Y-%m-%d %H:%M:%S} UTC"
-
-
-def _span(value: float) -> str:
-    """Seconds as people say them: 45 s, 12 min, 3 h 5 min."""
-    seconds = round(value)
-    minutes, hours = seconds // 60, seconds // 3600
-    if hours:
-        return f"{hours} h {minutes % 60} min" if minutes % 60 else f"{hours} h"
-    return f"{minutes} min" if minutes else f"{seconds} s"
-
-
-def _compact(value: Any) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
-_templates = jinja2.Environment(
-    loader=jinja2.PackageLoader("fairlead.web"),
-    autoescape=True,
-    undefined=jinja2.StrictUndefined,
-    trim_blocks=True,
-    lstrip_blocks=True,
-)
-_templates.filters |= {"moment": _moment, "compact": _compact, "span": _span}

@@ -9,8 +9,8 @@ silently take half of the requests.
 import asyncio
 import contextlib
 import errno
-import ipaddress
 import os
+import resource
 import socket
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -19,13 +19,18 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import structlog
-from granian.constants import Interfaces
+from granian.constants import HTTPModes, Interfaces
+from granian.http import HTTP1Settings
 from granian.net import SocketHolder  # type: ignore[attr-defined]  # meant for its own servers
 from granian.server.embed import Server
 
-from fairlead import errors
+from fairlead import errors, values
 
 _BACKLOG = 1024
+# Whoever connects and says nothing holds a place: there are many, and none is held for long.
+_MOST_CONNECTIONS = 16_384
+_OTHER_FILES = 512
+_SILENCE = timedelta(seconds=10)
 _STOP_PATIENCE = timedelta(seconds=5)
 _log = structlog.get_logger(__name__)
 
@@ -39,21 +44,12 @@ class Bind:
 
     @property
     def loopback(self) -> bool:
-        return is_loopback(self.host)
+        return values.is_loopback(self.host)
 
     @property
     def url(self) -> str:
         host = f"[{self.host}]" if ":" in self.host else self.host
         return f"http://{host}:{self.port}"
-
-
-def is_loopback(host: str) -> bool:
-    if host == "localhost":
-        return True
-    try:
-        return ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
 
 
 def parse_listen(text: str) -> Bind:
@@ -98,13 +94,21 @@ def bound(bind: Bind, listening: socket.socket) -> Bind:
 
 @contextlib.asynccontextmanager
 async def serving(
-    app: Any, listening: socket.socket, closing: asyncio.Event
+    app: Any,
+    listening: socket.socket,
+    closing: asyncio.Event,
+    *,
+    rsgi: bool = False,
+    silence: timedelta = _SILENCE,
 ) -> AsyncIterator[asyncio.Task[None]]:
     """Answer requests until the block is left; open ones may finish for some seconds.
 
-    The task ends before that only where the server itself has failed.
+    The app speaks ASGI, or RSGI where it is said so. A connection on which no whole request was
+    begun for this long is closed. The task ends before the block only where the server itself has
+    failed.
     """
-    embedded = _Embedded(app, listening)
+    interface = Interfaces.RSGI if rsgi else Interfaces.ASGINL
+    embedded = _Embedded(app, listening, interface, silence)
     task = asyncio.create_task(embedded.serve())
     try:
         yield task
@@ -122,14 +126,38 @@ async def serving(
         listening.close()
 
 
+def most_connections() -> int:
+    """As many as there are file descriptors for, less what the rest of the process needs."""
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft == resource.RLIM_INFINITY:
+        return _MOST_CONNECTIONS
+    return max(1, min(_MOST_CONNECTIONS, soft - _OTHER_FILES))
+
+
+def allow_many_files() -> None:
+    """Up to what the system allows: its usual 1,024 are held by as many silent connections."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    most = _MOST_CONNECTIONS + _OTHER_FILES
+    wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
 class _Embedded(Server):
-    def __init__(self, app: Any, listening: socket.socket) -> None:
+    def __init__(
+        self, app: Any, listening: socket.socket, interface: Interfaces, silence: timedelta
+    ) -> None:
         super().__init__(
             app,
-            interface=Interfaces.ASGINL,
+            interface=interface,
+            # Not auto: a connection whose version is not told yet, and one of HTTP/2, has no
+            # deadline, so whoever says nothing at all would hold its place for ever.
+            http=HTTPModes.http1,
             websockets=False,
             log_enabled=False,
             backlog=_BACKLOG,
+            backpressure=most_connections(),
+            http1_settings=HTTP1Settings(header_read_timeout=round(silence.total_seconds() * 1000)),
         )
         self._listening = listening
 

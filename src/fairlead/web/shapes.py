@@ -1,12 +1,12 @@
 """What the API says, as types: the OpenAPI description is made from these."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Generic, TypeVar
 
 import pydantic
 
-from fairlead.engine import library, messages
+from fairlead.engine import messages, visibility
 
 Item = TypeVar("Item")
 
@@ -32,9 +32,13 @@ class Stream(pydantic.BaseModel):
     created_at: datetime
     updated_at: datetime
     ended_at: datetime | None
+    queue: str = pydantic.Field("", description="Whose workers perform its effects.")
+    kept_from: int = pydantic.Field(
+        1, description="Its first event in the store; earlier ones are in an archive."
+    )
 
     @classmethod
-    def of(cls, view: library.StreamView) -> "Stream":
+    def of(cls, view: visibility.StreamView) -> "Stream":
         return cls(
             number=view.number,
             name=view.name,
@@ -45,6 +49,8 @@ class Stream(pydantic.BaseModel):
             created_at=view.created_at,
             updated_at=view.updated_at,
             ended_at=view.ended_at,
+            queue=view.queue,
+            kept_from=view.kept_from,
         )
 
 
@@ -61,7 +67,7 @@ class Event(pydantic.BaseModel):
     place: str = pydantic.Field(description="Its place in the feed of all events.")
 
     @classmethod
-    def of(cls, view: library.EventView) -> "Event":
+    def of(cls, view: visibility.EventView) -> "Event":
         return cls(
             stream=view.stream,
             seq=view.seq,
@@ -72,6 +78,14 @@ class Event(pydantic.BaseModel):
             at=view.at,
             place=str(view.place),
         )
+
+
+class EventPage(Page[Event]):
+    """Some events of one stream."""
+
+    kept_from: int = pydantic.Field(
+        description="The stream's first event in the store; earlier ones are in an archive."
+    )
 
 
 class Effect(pydantic.BaseModel):
@@ -88,9 +102,10 @@ class Effect(pydantic.BaseModel):
         description="Set when it was given up; retry or discard it."
     )
     error: str | None
+    queue: str = pydantic.Field("", description="Whose workers perform it.")
 
     @classmethod
-    def of(cls, view: library.EffectView) -> "Effect":
+    def of(cls, view: visibility.EffectView) -> "Effect":
         return cls(
             id=view.id,
             stream=view.stream,
@@ -101,7 +116,45 @@ class Effect(pydantic.BaseModel):
             held=view.held,
             dead_at=view.dead_at,
             error=view.error,
+            queue=view.queue,
         )
+
+
+class Timer(pydantic.BaseModel):
+    """A timer that has not fired."""
+
+    stream: str
+    name: str
+    command: str = pydantic.Field(description="What its stream is told.")
+    attempts: int
+    due_at: datetime
+    held: bool = pydantic.Field(description="Whether a worker has it in hand.")
+    dead_at: datetime | None = pydantic.Field(
+        description="Set when its stream refused it too often; retry or discard it."
+    )
+    error: str | None
+
+    @classmethod
+    def of(cls, view: visibility.TimerView) -> "Timer":
+        return cls(
+            stream=view.stream,
+            name=view.name,
+            command=view.command,
+            attempts=view.attempts,
+            due_at=view.due_at,
+            held=view.held,
+            dead_at=view.dead_at,
+            error=view.error,
+        )
+
+
+class TimerName(pydantic.BaseModel):
+    """Which timer."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    stream: str
+    name: str
 
 
 class Worker(pydantic.BaseModel):
@@ -110,6 +163,53 @@ class Worker(pydantic.BaseModel):
     fence: int
     name: str
     lease_until: datetime
+    queues: list[str] = pydantic.Field(
+        description="Those it serves; empty is the one of streams that have none."
+    )
+
+
+class Queue(pydantic.BaseModel):
+    """What waits in a queue, and who is there to do it."""
+
+    name: str = pydantic.Field(description="Empty for streams that have none.")
+    waiting: int = pydantic.Field(description="Effects that no worker has in hand.")
+    oldest: datetime | None = pydantic.Field(description="When the first of them was due.")
+    workers: list[str] = pydantic.Field(description="Living workers that serve it.")
+    unserved: list[str] = pydantic.Field(
+        description="Effects, as MACHINE TYPE, that wait and that no living worker performs."
+    )
+    unserved_since: datetime | None
+    problem: str | None = pydantic.Field(
+        description="What a person should hear: work that nobody has served for a while."
+    )
+
+    @classmethod
+    def of(cls, view: visibility.QueueView, now: datetime) -> "Queue":
+        return cls(
+            name=view.name,
+            waiting=view.waiting,
+            oldest=view.oldest,
+            workers=list(view.workers),
+            unserved=list(view.unserved),
+            unserved_since=view.unserved_since,
+            problem=view.problem(now),
+        )
+
+
+class Move(pydantic.BaseModel):
+    """Where a stream is to go."""
+
+    model_config = pydantic.ConfigDict(extra="forbid")
+
+    queue: str = pydantic.Field(description="KIND@PLACE; empty for none.")
+
+
+class Moved(pydantic.BaseModel):
+    """A stream in its new queue."""
+
+    stream: str
+    queue: str
+    effects: int = pydantic.Field(description="How many unsettled effects went along.")
 
 
 class Word(pydantic.BaseModel):
@@ -126,6 +226,9 @@ class Machine(pydantic.BaseModel):
 
     name: str
     effects_in_order: bool
+    attributes: Mapping[str, str | list[str]] = pydantic.Field(
+        description="What `where` finds its streams by: each name with its type or its values."
+    )
     states: Sequence[Word]
     commands: Sequence[Word]
     events: Sequence[Word]
@@ -137,10 +240,13 @@ class Command(pydantic.BaseModel):
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    type: str = pydantic.Field(description="A command of the stream's machine.")
+    type: str = pydantic.Field(description="A verb of the stream's machine.")
     data: Any = pydantic.Field(default_factory=dict, description="The command's fields.")
     id: str | None = pydantic.Field(
         None, description="Your name for it: the same id twice is taken once."
+    )
+    queue: str = pydantic.Field(
+        "", description="The queue of a stream that this creates; one that exists keeps its own."
     )
 
 
@@ -177,6 +283,17 @@ class Caller(pydantic.BaseModel):
     name: str
     role: str
     token: str | None
+    scope: str = pydantic.Field(
+        description="The project or namespace the role is good for; empty is everywhere."
+    )
+
+
+class Problem(pydantic.BaseModel):
+    """One mistake in what was handed in."""
+
+    path: str = pydantic.Field(description="Of its field, such as `strategy.steps[0]`.")
+    message: str
+    hint: str
 
 
 class Fault(pydantic.BaseModel):
@@ -185,6 +302,9 @@ class Fault(pydantic.BaseModel):
     message: str
     hint: str = pydantic.Field(description="The next thing to try.")
     code: str
+    problems: list[Problem] | None = pydantic.Field(
+        None, description="Each mistake, where the code is `invalid`."
+    )
 
 
 class Failure(pydantic.BaseModel):
@@ -205,3 +325,4 @@ class Readiness(pydantic.BaseModel):
 
     ready: bool
     reasons: list[str]
+    age_seconds: float = pydantic.Field(description="How long ago that was found out.")

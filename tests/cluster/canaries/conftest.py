@@ -5,10 +5,13 @@ from pathlib import Path
 import pytest
 
 from fairlead import bootstrap
-from fairlead.adapters.kubernetes import credentials, rights
-from fairlead.adapters.kubernetes.config import Connection
+from fairlead.bootstrap import operator as wiring
+from fairlead.kubernetes import rbac
+from fairlead.kubernetes.client import credentials
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.operator.operator import OperatorOptions
 from tests.cluster import client
-from tests.cluster.canaries.scene import Scene
+from tests.cluster.canaries.rollout_cluster import RolloutCluster
 from tests.cluster.conftest import CRD, InstallCrds
 from tests.cluster.space import Space
 from tools.cluster import control_plane
@@ -18,26 +21,28 @@ _INSTALLED: set[str] = set()
 
 
 @pytest.fixture
-async def scene(  # noqa: PLR0917 - fixtures are asked for by argument
+async def rollouts(  # noqa: PLR0917 - fixtures are asked for by argument
     cluster: control_plane.ControlPlane,
     admin: client.Client,
     space: Space,
     nodes: None,
     install_crds: InstallCrds,
     tmp_path: Path,
-) -> Scene:
-    kinds = bootstrap.cast().kinds
+) -> RolloutCluster:
+    kinds = wiring.with_kinds(bootstrap.installation()).kinds
     if cluster.url not in _INSTALLED:
         await install_crds("istio")
         for kind in kinds:
-            where = f"{CRD}/{rights.resource(kind.api)}"
-            await admin.apply(where, rights.definition(kind))
+            where = f"{CRD}/{rbac.resource(kind.api)}"
+            await admin.apply(where, rbac.definition(kind))
             await admin.wait_for(where, _is_established)
         _INSTALLED.add(cluster.url)
-    account = await space.account("operator", [*rights.rules(kinds), *rights.lease_rules()])
+    own = [*rbac.lease_rules(), *rbac.status_key_rules(OperatorOptions(kinds).status_key)]
+    account = await space.account("operator", [*rbac.rules(kinds), *own])
     identity = credentials.Fixed(credentials.Identity(token=account.token))
     ca = cluster.certificate_authority.read_bytes()
-    return Scene(admin, space, Connection(cluster.url, identity, ca=ca), tmp_path)
+    connection = Connection(cluster.url, identity, ca=ca, namespace=space.name)
+    return RolloutCluster(admin, space, connection, tmp_path)
 
 
 def _is_established(definition: client.Json) -> bool:

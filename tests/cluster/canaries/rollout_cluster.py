@@ -3,17 +3,19 @@
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from fairlead import bootstrap
 from fairlead import settings as settings_
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.operator import Operator, Orders
-from fairlead.adapters.kubernetes.queue import Pace
-from fairlead.adapters.kubernetes.transport import Answered, Tempo
+from fairlead.bootstrap import operator as wiring
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.client.transport import Answered, ClientOptions
+from fairlead.kubernetes.controller.queue import QueueOptions
+from fairlead.kubernetes.controller.registration import Registrar
+from fairlead.kubernetes.operator.operator import Operator, OperatorOptions
 from tests.cluster import client
 from tests.cluster.space import Space
 
@@ -23,7 +25,7 @@ ISTIO = "networking.istio.io/v1"
 
 
 @dataclass
-class Scene:
+class RolloutCluster:
     """A namespace, an admin's hand in it, and how the operator reaches the cluster."""
 
     admin: client.Client
@@ -80,6 +82,13 @@ class Scene:
     async def until_so(self, where: str, holds: Callable[[Json], bool]) -> Json:
         return await self.admin.wait_for(where, holds, 40.0)
 
+    async def until_ready(self, deployment: str, count: int) -> None:
+        """Until so many of its pods are ready."""
+        await self.until_so(
+            self.deployment(deployment),
+            lambda obj: (obj.get("status") or {}).get("readyReplicas") == count,
+        )
+
     async def weights(self, name: str) -> list[int]:
         found = await self.admin.get(self.route(name))
         return weights(found)
@@ -91,15 +100,15 @@ class Scene:
 
     @contextlib.asynccontextmanager
     async def operating(
-        self, store: str = "store", prometheus: str = "", without: str = ""
-    ) -> AsyncIterator["Ship"]:
-        """An operator at work, with the rights that it ships with; perhaps `without` a kind."""
+        self, store: str = "store", prometheus: str = "", without: str = "", *, all_: bool = False
+    ) -> AsyncIterator["RunningOperator"]:
+        """An operator at work, with the rights that it gadgets with; perhaps `without` a kind."""
+        namespace = "" if all_ else self.space.name
         requests: Counter[str] = Counter()
 
         def count(answered: Answered) -> None:
             requests[f"{answered.verb} {answered.resource}"] += 1
 
-        players = bootstrap.cast()
         chosen = settings_.Settings(
             store=settings_.StoreSettings(state_dir=self.folder / store),
             engine=settings_.EngineSettings(poll_seconds=0.1, drain_seconds=1.0),
@@ -107,11 +116,16 @@ class Scene:
                 prometheus_url=prometheus, prometheus_tick_seconds=0.1
             ),
         )
-        crews = [make(chosen) for make in players.crews]
-        pace = Pace(first_delay=0.1, longest_delay=1.0)
-        kinds = [kind.without(without) for kind in players.kinds]
-        orders = Orders(kinds, self.space.name, pace=pace, tempo=Tempo(count=count))
-        operator = Operator(self.connection, orders, bootstrap.engines(chosen, players), crews)
+        installation = wiring.with_kinds(bootstrap.installation(), chosen)
+        registrars = cast("Sequence[Registrar]", installation.registrars)
+        queue_options = QueueOptions(first_delay=0.1, longest_delay=1.0)
+        kinds = [kind.without(without) for kind in installation.kinds]
+        orders = OperatorOptions(
+            kinds, namespace, queue_options=queue_options, options=ClientOptions(count=count)
+        )
+        operator = Operator(
+            self.connection, orders, wiring.engines(chosen, installation), registrars
+        )
         task = asyncio.create_task(operator.run())
         try:
             led = asyncio.create_task(operator.leading.wait())
@@ -119,14 +133,14 @@ class Scene:
             led.cancel()
             if task.done():
                 task.result()
-            yield Ship(operator, requests)
+            yield RunningOperator(operator, requests)
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)
 
 
 @dataclass
-class Ship:
+class RunningOperator:
     """A running operator, and how often it asked the API server for what."""
 
     operator: Operator
@@ -146,14 +160,14 @@ class Ship:
                 busy = (
                     engine is None
                     or engine.in_flight
-                    or any(one.waiting for one in self.operator.stations)
+                    or any(one.waiting for one in self.operator.controllers)
                 )
                 quiet = 0 if busy else quiet + 1
                 await asyncio.sleep(0.1)
 
 
 def istio_canary(name: str = "shop", **spec: Any) -> Json:
-    """As the founding document writes it."""
+    """As the original document writes it."""
     made = canary(name)
     del made["spec"]["provider"]
     return {**made, "kind": "IstioCanaryDeployment", "spec": {**made["spec"], **spec}}

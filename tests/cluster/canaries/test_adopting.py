@@ -3,7 +3,7 @@
 import pytest
 
 from tests.cluster import client
-from tests.cluster.canaries.scene import API, ISTIO, Scene, template, weights
+from tests.cluster.canaries.rollout_cluster import API, ISTIO, RolloutCluster, template, weights
 
 pytestmark = pytest.mark.cluster
 
@@ -34,13 +34,13 @@ def route() -> client.Json:
 
 
 @pytest.fixture
-async def theirs(scene: Scene) -> Scene:
+async def theirs(rollouts: RolloutCluster) -> RolloutCluster:
     """A Deployment, a Service and a route that are there already."""
-    await scene.admin.apply(scene.deployment("shop"), deployment("shop:1"), "gitops")
+    await rollouts.admin.apply(rollouts.deployment("shop"), deployment("shop:1"), "gitops")
     ports = [{"port": 80, "targetPort": 8080}]
     service = {"metadata": {"name": "shop"}, "spec": {"ports": ports, "selector": {"app": "shop"}}}
-    await scene.admin.create(scene.space.path("services"), service)
-    await scene.admin.create(scene.space.path("virtualservices", api=ISTIO), route())
+    await rollouts.admin.create(rollouts.space.path("services"), service)
+    await rollouts.admin.create(rollouts.space.path("virtualservices", api=ISTIO), route())
     made = {
         "apiVersion": API,
         "kind": "CanaryDeployment",
@@ -52,13 +52,13 @@ async def theirs(scene: Scene) -> Scene:
             "strategy": {"paces": [{"weight": 50, "approve": True}]},
         },
     }
-    await scene.create(made)
-    return scene
+    await rollouts.create(made)
+    return rollouts
 
 
 @pytest.mark.requirement("canary R6")
-async def test_a_target_is_held_promoted_and_held_again(theirs: Scene) -> None:
-    async with theirs.operating() as ship:
+async def test_a_target_is_held_promoted_and_held_again(theirs: RolloutCluster) -> None:
+    async with theirs.operating() as running:
         await theirs.until("shop", phase="Stable")
         held = await theirs.admin.get(theirs.deployment("shop"))
         assert held["spec"]["paused"] is True
@@ -67,7 +67,7 @@ async def test_a_target_is_held_promoted_and_held_again(theirs: Scene) -> None:
         await theirs.until("shop", phase="AwaitingApproval")
         # The same manifest once more, as a GitOps tool does it every few minutes.
         await theirs.admin.apply(theirs.deployment("shop"), deployment("shop:2"), "gitops")
-        await ship.settled()
+        await running.settled()
         found = await theirs.admin.get(theirs.route("front"))
         assert weights(found) == [50, 50]
         assert found["spec"]["http"][0]["timeout"] == "3s"
@@ -78,14 +78,14 @@ async def test_a_target_is_held_promoted_and_held_again(theirs: Scene) -> None:
         done = await theirs.until_so(
             theirs.deployment("shop"), lambda obj: obj["spec"].get("paused") is True
         )
-        await ship.settled()
+        await running.settled()
 
     assert done["status"]["updatedReplicas"] == done["status"]["readyReplicas"] == 2
     assert weights(await theirs.admin.get(theirs.route("front"))) == [100, 0]
 
 
 @pytest.mark.requirement("canary R6", "canary R19")
-async def test_a_deleted_object_gives_target_and_route_back(theirs: Scene) -> None:
+async def test_a_deleted_object_gives_target_and_route_back(theirs: RolloutCluster) -> None:
     before = await theirs.admin.get(theirs.route("front"))
     async with theirs.operating():
         await theirs.until("shop", phase="Stable")
@@ -105,7 +105,7 @@ async def test_a_deleted_object_gives_target_and_route_back(theirs: Scene) -> No
 @pytest.mark.requirement("canary R8", "canary R19")
 @pytest.mark.parametrize("store", ["store", "another"], ids=["kept", "lost"])
 async def test_an_object_that_makes_no_sense_any_more_still_gives_back(
-    theirs: Scene, store: str
+    theirs: RolloutCluster, store: str
 ) -> None:
     before = await theirs.admin.get(theirs.route("front"))
     async with theirs.operating():
@@ -135,7 +135,7 @@ def slow(image: str) -> client.Json:
     return made
 
 
-async def promoting(theirs: Scene) -> None:
+async def promoting(theirs: RolloutCluster) -> None:
     """Version 2 has all requests, and the target is on its way to become it."""
     await theirs.admin.apply(theirs.deployment("shop"), slow("shop:1"), "gitops")
     await theirs.until("shop", phase="Stable")
@@ -158,7 +158,7 @@ def held_at(obj: client.Json, image: str) -> bool:
     return says == image and obj["spec"].get("paused") is True
 
 
-async def images(theirs: Scene) -> set[str]:
+async def images(theirs: RolloutCluster) -> set[str]:
     """What the target's pods run."""
     found = await theirs.admin.get(theirs.space.path("pods"))
     return {
@@ -169,14 +169,16 @@ async def images(theirs: Scene) -> set[str]:
 
 
 @pytest.mark.requirement("canary R6", "canary R14")
-async def test_a_target_edited_in_its_promotion_goes_its_own_way_next(theirs: Scene) -> None:
-    async with theirs.operating() as ship:
+async def test_a_target_edited_in_its_promotion_goes_its_own_way_next(
+    theirs: RolloutCluster,
+) -> None:
+    async with theirs.operating() as running:
         await promoting(theirs)
 
         await theirs.admin.apply(theirs.deployment("shop"), slow("shop:3"), "gitops")
 
         await theirs.until("shop", phase="AwaitingApproval", canaryVersion="shop:3")
-        await ship.settled()
+        await running.settled()
         await theirs.until_so(theirs.deployment("shop"), lambda obj: held_at(obj, "shop:3"))
         assert (await theirs.admin.get(theirs.path("shop")))["status"]["stableVersion"] == "shop:2"
         assert await images(theirs) == {"shop:2"}
@@ -188,7 +190,7 @@ async def test_a_target_edited_in_its_promotion_goes_its_own_way_next(theirs: Sc
         await theirs.until("shop", phase="AwaitingApproval", canaryVersion="shop:4")
 
 
-async def test_an_edit_that_waits_outlives_an_abort_and_an_operator(theirs: Scene) -> None:
+async def test_an_edit_that_waits_outlives_an_abort_and_an_operator(theirs: RolloutCluster) -> None:
     async with theirs.operating():
         await promoting(theirs)
         await theirs.admin.apply(theirs.deployment("shop"), slow("shop:3"), "gitops")
@@ -206,7 +208,7 @@ async def test_an_edit_that_waits_outlives_an_abort_and_an_operator(theirs: Scen
     assert await images(theirs) == {found["status"]["stableVersion"]}
 
 
-async def test_an_edit_that_waits_is_given_back(theirs: Scene) -> None:
+async def test_an_edit_that_waits_is_given_back(theirs: RolloutCluster) -> None:
     async with theirs.operating():
         await promoting(theirs)
         await theirs.admin.apply(theirs.deployment("shop"), slow("shop:3"), "gitops")

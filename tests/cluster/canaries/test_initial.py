@@ -3,7 +3,14 @@
 import pytest
 
 from tests.cluster import client
-from tests.cluster.canaries.scene import API, ISTIO, Scene, canary, istio_canary, weights
+from tests.cluster.canaries.rollout_cluster import (
+    API,
+    ISTIO,
+    RolloutCluster,
+    canary,
+    istio_canary,
+    weights,
+)
 
 pytestmark = pytest.mark.cluster
 
@@ -11,58 +18,61 @@ ICD = "istiocanarydeployments"
 
 
 @pytest.mark.requirement("canary R1", "canary R2", "canary R9", "canary R11", "canary R16")
-async def test_an_object_gets_all_its_children_once_and_owns_them(scene: Scene) -> None:
+async def test_an_object_gets_all_its_children_once_and_owns_them(rollouts: RolloutCluster) -> None:
     route = {"name": "all", "timeout": "5s", "fault": {"delay": {"fixedDelay": "1s"}}}
-    asked = istio_canary(virtualServiceSpec={"hosts": ["shop.test"], "http": [route]})
-    made = await scene.create(asked, ICD)
+    described = {"hosts": ["shop.test"], "gateways": ["public"], "http": [route]}
+    asked = istio_canary(virtualServiceSpec=described)
+    made = await rollouts.create(asked, ICD)
 
-    async with scene.operating() as ship:
-        await scene.until("shop", plural=ICD, phase="Stable")
-        await ship.settled()
+    async with rollouts.operating() as running:
+        await rollouts.until("shop", plural=ICD, phase="Stable")
+        await running.settled()
 
-    found = await scene.admin.get(scene.route("shop"))
+    found = await rollouts.admin.get(rollouts.route("shop"))
     assert (found["spec"]["hosts"], weights(found)) == (["shop.test"], [100, 0])
     assert {key: found["spec"]["http"][0][key] for key in route} == route
-    service = await scene.admin.get(scene.space.path("services", "shop-service"))
+    service = await rollouts.admin.get(rollouts.space.path("services", "shop-service"))
     assert service["spec"]["selector"] == {"app": "shop"}
     uid = made["metadata"]["uid"]
     for where in (
-        scene.route("shop"),
-        scene.deployment("shop-deployment"),
-        scene.space.path("services", "shop-service"),
-        scene.space.path("services", "shop-canary-service"),
+        rollouts.route("shop"),
+        rollouts.deployment("shop-deployment"),
+        rollouts.space.path("services", "shop-service"),
+        rollouts.space.path("services", "shop-canary-service"),
     ):
-        owners = (await scene.admin.get(where))["metadata"]["ownerReferences"]
+        owners = (await rollouts.admin.get(where))["metadata"]["ownerReferences"]
         assert [(one["uid"], one["controller"]) for one in owners] == [(uid, True)]
-    after = await scene.admin.get(scene.path("shop", ICD))
+    after = await rollouts.admin.get(rollouts.path("shop", ICD))
     assert after["spec"] == made["spec"]
 
 
 @pytest.mark.requirement("canary R7", "canary R12", "canary R20", "canary R22", "canary R27")
-async def test_what_changes_no_version_costs_no_write_and_starts_nothing(scene: Scene) -> None:
-    await scene.create(canary())
-    async with scene.operating() as ship:
-        await scene.until("shop", phase="Stable")
-        await ship.settled()
-        before = ship.writes
+async def test_what_changes_no_version_costs_no_write_and_starts_nothing(
+    rollouts: RolloutCluster,
+) -> None:
+    await rollouts.create(canary())
+    async with rollouts.operating() as running:
+        await rollouts.until("shop", phase="Stable")
+        await running.settled()
+        before = running.writes
 
         labels = {"metadata": {"labels": {"team": "shop"}}}
-        await scene.admin.patch(scene.path("shop"), labels)
-        for station in ship.operator.stations:
-            for key in station.held.objects.known():
-                station.look_again(key)
-        await ship.settled()
+        await rollouts.admin.patch(rollouts.path("shop"), labels)
+        for controller in running.operator.controllers:
+            for key in controller.held.objects.known():
+                controller.requeue(key)
+        await running.settled()
 
-        assert ship.writes == before
-        spelled = await scene.admin.get(scene.path("shop"))
+        assert running.writes == before
+        spelled = await rollouts.admin.get(rollouts.path("shop"))
         spelled["spec"]["deploymentSpec"]["template"]["spec"]["restartPolicy"] = "Always"
-        await scene.admin.replace(scene.path("shop"), spelled)
-        told = await scene.until("shop", observedGeneration=2)
-        await ship.settled()
+        await rollouts.admin.replace(rollouts.path("shop"), spelled)
+        told = await rollouts.until("shop", observedGeneration=2)
+        await running.settled()
 
     assert told["status"]["phase"] == "Stable"
-    assert ship.writes["create deployments.apps"] == 1
-    async with scene.operating() as again:
+    assert running.writes["create deployments.apps"] == 1
+    async with rollouts.operating() as again:
         await again.settled()
     assert again.writes.total() == 0
 
@@ -77,33 +87,33 @@ async def test_what_changes_no_version_costs_no_write_and_starts_nothing(scene: 
         ),
         ({"serviceSpec": {"ports": None}}, "spec.serviceSpec.ports"),
         ({"checks": [{"name": "errors", "query": "up", "success": "result <"}]}, "spec.checks[0]"),
-        ({"strategy": {"steps": [50, 20]}}, "spec.strategy: steps that go down"),
+        ({"strategy": {"steps": [50, 20]}}, "spec.strategy: weights of steps go down"),
     ],
     ids=["selector", "port", "condition", "steps"],
 )
 async def test_an_object_that_makes_no_sense_makes_no_child_until_it_does(
-    scene: Scene, change: client.Json, told: str
+    rollouts: RolloutCluster, change: client.Json, told: str
 ) -> None:
     good = canary()
-    await scene.create(good)
-    await scene.admin.patch(scene.path("shop"), {"spec": change})
+    await rollouts.create(good)
+    await rollouts.admin.patch(rollouts.path("shop"), {"spec": change})
 
-    async with scene.operating() as ship:
+    async with rollouts.operating() as running:
 
         def refused(obj: client.Json) -> bool:
             conditions = (obj.get("status") or {}).get("conditions") or ()
             return any(one["reason"] == "InvalidSpec" for one in conditions)
 
-        found = await scene.until_so(scene.path("shop"), refused)
-        await ship.settled()
+        found = await rollouts.until_so(rollouts.path("shop"), refused)
+        await running.settled()
         assert told in found["status"]["conditions"][0]["message"]
-        assert (await scene.admin.get(scene.space.path("deployments", api="apps/v1")))[
+        assert (await rollouts.admin.get(rollouts.space.path("deployments", api="apps/v1")))[
             "items"
         ] == []
-        mended = await scene.admin.get(scene.path("shop"))
+        mended = await rollouts.admin.get(rollouts.path("shop"))
         mended["spec"] = good["spec"]
-        await scene.admin.replace(scene.path("shop"), mended)
-        await scene.until("shop", phase="Stable")
+        await rollouts.admin.replace(rollouts.path("shop"), mended)
+        await rollouts.until("shop", phase="Stable")
 
 
 @pytest.mark.requirement("canary R8")
@@ -119,17 +129,17 @@ async def test_an_object_that_makes_no_sense_makes_no_child_until_it_does(
     ids=["weight", "two forms", "unknown provider", "two providers", "replicas"],
 )
 async def test_the_definition_itself_refuses_what_no_operator_should_see(
-    scene: Scene, spec: client.Json
+    rollouts: RolloutCluster, spec: client.Json
 ) -> None:
     with pytest.raises(client.ApiError, match="422 Invalid"):
-        await scene.create({**canary(), "spec": {**canary()["spec"], **spec}})
+        await rollouts.create({**canary(), "spec": {**canary()["spec"], **spec}})
 
 
 @pytest.mark.requirement("canary R10")
-async def test_what_an_earlier_object_left_behind_is_taken_over(scene: Scene) -> None:
+async def test_what_an_earlier_object_left_behind_is_taken_over(rollouts: RolloutCluster) -> None:
     port = [{"port": 80, "targetPort": 9999}]
     left = {"metadata": {"name": "shop-service"}, "spec": {"ports": port, "selector": {"a": "b"}}}
-    await scene.admin.create(scene.space.path("services"), left)
+    await rollouts.admin.create(rollouts.space.path("services"), left)
     destination = {"destination": {"host": "elsewhere"}}
     route = {
         "apiVersion": ISTIO,
@@ -137,35 +147,35 @@ async def test_what_an_earlier_object_left_behind_is_taken_over(scene: Scene) ->
         "metadata": {"name": "shop"},
         "spec": {"hosts": ["old.test"], "http": [{"route": [destination]}]},
     }
-    await scene.admin.create(scene.space.path("virtualservices", api=ISTIO), route)
-    await scene.create(canary())
+    await rollouts.admin.create(rollouts.space.path("virtualservices", api=ISTIO), route)
+    await rollouts.create(canary())
 
-    async with scene.operating():
-        await scene.until("shop", phase="Stable")
+    async with rollouts.operating():
+        await rollouts.until("shop", phase="Stable")
 
-    service = await scene.admin.get(scene.space.path("services", "shop-service"))
+    service = await rollouts.admin.get(rollouts.space.path("services", "shop-service"))
     assert service["spec"]["selector"] == {"app": "shop"}
-    found = await scene.admin.get(scene.route("shop"))
+    found = await rollouts.admin.get(rollouts.route("shop"))
     assert found["spec"]["hosts"] == ["shop-service"]
     assert [one["kind"] for one in found["metadata"]["ownerReferences"]] == ["CanaryDeployment"]
 
 
 @pytest.mark.requirement("canary R21")
-async def test_a_changed_scale_scales_and_starts_nothing(scene: Scene) -> None:
-    await scene.create(canary(replicas=1))
-    async with scene.operating() as ship:
-        await scene.until("shop", phase="Stable")
+async def test_a_changed_scale_scales_and_starts_nothing(rollouts: RolloutCluster) -> None:
+    await rollouts.create(canary(replicas=1))
+    async with rollouts.operating() as running:
+        await rollouts.until("shop", phase="Stable")
         scale = {"spec": {"deploymentSpec": {"replicas": 3}}}
-        await scene.admin.patch(scene.path("shop"), scale)
+        await rollouts.admin.patch(rollouts.path("shop"), scale)
 
-        await scene.until_so(
-            scene.deployment("shop-deployment"),
+        await rollouts.until_so(
+            rollouts.deployment("shop-deployment"),
             lambda found: (found.get("status") or {}).get("readyReplicas") == 3,
         )
-        await ship.settled()
+        await running.settled()
 
-    assert ship.writes["create deployments.apps"] == 1
-    assert "RolloutStarted" not in await scene.reasons("shop")
+    assert running.writes["create deployments.apps"] == 1
+    assert "RolloutStarted" not in await rollouts.reasons("shop")
 
 
 def test_both_kinds_are_of_one_group() -> None:

@@ -2,9 +2,14 @@
 
 import pytest
 
-from fairlead.engine import library
+from fairlead.engine import visibility
 from tests.cluster import client
-from tests.cluster.canaries.scene import Scene, Ship, canary, istio_canary
+from tests.cluster.canaries.rollout_cluster import (
+    RolloutCluster,
+    RunningOperator,
+    canary,
+    istio_canary,
+)
 from tests.cluster.canaries.test_together import named
 
 pytestmark = pytest.mark.cluster
@@ -19,51 +24,55 @@ def till() -> client.Json:
     return istio_canary("till", **spec)
 
 
-async def streams(ship: Ship, *, ended: bool) -> set[str]:
+async def streams(running: RunningOperator, *, ended: bool) -> set[str]:
     """The names of objects whose rollouts have ended, or have not."""
-    engine = ship.operator.engine
+    engine = running.operator.engine
     assert engine is not None
-    which = library.StreamFilter(machine="rollout", ended=ended)
-    found = await engine.read(lambda store: library.streams(store, which))
+    which = visibility.StreamFilter(machine="rollout", ended=ended)
+    found = await engine.read(lambda store: visibility.streams(store, which))
     return {one.name.split("/")[2] for one in found}
 
 
 @pytest.mark.requirement("canary R19")
 @pytest.mark.parametrize("gone", ["shop", "till"])
-async def test_only_the_stream_of_the_object_that_went_is_ended(scene: Scene, gone: str) -> None:
+async def test_only_the_stream_of_the_object_that_went_is_ended(
+    rollouts: RolloutCluster, gone: str
+) -> None:
     stays = next(name for name in PLURALS if name != gone)
-    await scene.create(canary("shop"), PLURALS["shop"])
-    await scene.create(till(), PLURALS["till"])
-    async with scene.operating() as ship:
+    await rollouts.create(canary("shop"), PLURALS["shop"])
+    await rollouts.create(till(), PLURALS["till"])
+    async with rollouts.operating() as running:
         for name, plural in PLURALS.items():
-            await scene.until(name, plural=plural, phase="Stable")
-        await ship.settled()
-        assert await streams(ship, ended=False) == set(PLURALS)
+            await rollouts.until(name, plural=plural, phase="Stable")
+        await running.settled()
+        assert await streams(running, ended=False) == set(PLURALS)
 
-    await scene.admin.delete(scene.path(gone, PLURALS[gone]))
-    await scene.admin.wait_until_gone(scene.path(gone, PLURALS[gone]))
+    await rollouts.admin.delete(rollouts.path(gone, PLURALS[gone]))
+    await rollouts.admin.wait_until_gone(rollouts.path(gone, PLURALS[gone]))
 
-    async with scene.operating() as ship:
-        await ship.settled()
-        assert await streams(ship, ended=True) == {gone}
-        assert await streams(ship, ended=False) == {stays}
-        found = await scene.admin.get(scene.path(stays, PLURALS[stays]))
+    async with rollouts.operating() as running:
+        await running.settled()
+        assert await streams(running, ended=True) == {gone}
+        assert await streams(running, ended=False) == {stays}
+        found = await rollouts.admin.get(rollouts.path(stays, PLURALS[stays]))
         assert found["status"]["phase"] == "Stable"
 
 
 @pytest.mark.requirement("canary R19")
-async def test_one_of_the_other_kind_under_the_same_name_is_another_one(scene: Scene) -> None:
+async def test_one_of_the_other_kind_under_the_same_name_is_another_one(
+    rollouts: RolloutCluster,
+) -> None:
     """Both stand at `rollout/NAMESPACE/shop/…`, and only the UID tells them apart."""
-    await scene.create(canary("shop"), PLURALS["shop"])
-    async with scene.operating() as ship:
-        await scene.until("shop", phase="Stable")
-        await ship.settled()
-    await scene.admin.delete(scene.path("shop"))
-    await scene.admin.wait_until_gone(scene.deployment("shop-deployment"))
-    await scene.create(istio_canary("shop"), PLURALS["till"])
+    await rollouts.create(canary("shop"), PLURALS["shop"])
+    async with rollouts.operating() as running:
+        await rollouts.until("shop", phase="Stable")
+        await running.settled()
+    await rollouts.admin.delete(rollouts.path("shop"))
+    await rollouts.admin.wait_until_gone(rollouts.deployment("shop-deployment"))
+    await rollouts.create(istio_canary("shop"), PLURALS["till"])
 
-    async with scene.operating() as ship:
-        await scene.until("shop", plural=PLURALS["till"], phase="Stable")
-        await ship.settled()
-        assert await streams(ship, ended=True) == {"shop"}
-        assert await streams(ship, ended=False) == {"shop"}
+    async with rollouts.operating() as running:
+        await rollouts.until("shop", plural=PLURALS["till"], phase="Stable")
+        await running.settled()
+        assert await streams(running, ended=True) == {"shop"}
+        assert await streams(running, ended=False) == {"shop"}

@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.adapters.processes import clean_up
-from tests.contract.local.stage import Stage, free_port, staged
+from fairlead.clients.processes import clean_up
+from tests.contract.local.shop_versions import ReleaseHarness, free_port, staged
 
 
 @pytest.fixture
@@ -17,6 +17,6 @@ async def place(tmp_path: Path) -> AsyncIterator[Path]:
 
 
 @pytest.fixture
-async def stage(place: Path) -> AsyncIterator[Stage]:
+async def harness(place: Path) -> AsyncIterator[ReleaseHarness]:
     async with staged(place, free_port()) as ready:
         yield ready

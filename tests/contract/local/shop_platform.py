@@ -5,10 +5,10 @@ from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from fairlead.adapters.local import Machine
-from fairlead.intents import workloads
-from tests.contract.local.stage import free_port
-from tests.unit.adapters.processes.programs import SHOP
+from fairlead.areas.rollouts import workloads
+from fairlead.areas.rollouts.local import LocalPlatform
+from tests.contract.local.shop_versions import free_port
+from tests.unit.clients.processes.programs import SHOP
 
 
 def document(
@@ -20,13 +20,15 @@ def document(
 
 
 @contextlib.asynccontextmanager
-async def machine(folder: Path) -> AsyncIterator[Machine]:
+async def machine(folder: Path) -> AsyncIterator[LocalPlatform]:
     """One life of a control plane's machine; what it started stays when the block ends."""
-    async with Machine(folder).running(_nobody) as made:
+    async with LocalPlatform(folder).running(_nobody) as made:
         yield made
 
 
-async def kept(made: Machine, listen: int = 0) -> tuple[workloads.Wish, workloads.Wish]:
+async def kept(
+    made: LocalPlatform, listen: int = 0
+) -> tuple[workloads.DeployRequest, workloads.DeployRequest]:
     """Two versions that the machine can make."""
     listen = listen or free_port()
     first, second = (workloads.read(document(name, listen)) for name in ("v1", "v2"))

@@ -6,14 +6,16 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairlead._demo.load import Load
-from fairlead.adapters.envoy import Listen, Proxy, Rule, Share, Site, Table, Version
-from fairlead.adapters.processes import Supervisor, ports
-from tests.unit.adapters.processes.programs import shop_program
+from fairlead.cli.demo.load import Load
+from fairlead.clients.envoy import Listen, Proxy, Rule, Share, Site, Table, Version
+from fairlead.clients.processes import Supervisor, ports
+from tests.unit.clients.processes.programs import shop_program
+
+PRIVATE = "fairlead_session"
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class ReleaseHarness:
     """What a test needs to release something."""
 
     supervisor: Supervisor
@@ -41,12 +43,14 @@ def shared(versions: tuple[Version, ...], **percents: int) -> Table:
 
 
 @contextlib.asynccontextmanager
-async def staged(folder: Path, port: int, metrics_port: int | None = None) -> AsyncIterator[Stage]:
+async def staged(
+    folder: Path, port: int, metrics_port: int | None = None
+) -> AsyncIterator[ReleaseHarness]:
     """A control plane on the folder; what it started stays when the block ends."""
     async with Supervisor(folder / "processes").running() as supervisor:
-        proxy = Proxy(folder / "envoy", supervisor, Listen(port, metrics_port))
+        proxy = Proxy(folder / "envoy", supervisor, Listen(port, metrics_port, PRIVATE))
         await proxy.start()
-        yield Stage(supervisor, proxy)
+        yield ReleaseHarness(supervisor, proxy)
 
 
 _given: set[int] = set()

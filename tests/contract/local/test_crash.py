@@ -8,15 +8,15 @@ from pathlib import Path
 
 import pytest
 
-from fairlead._demo.load import Load
-from tests.contract.local.stage import free_port, staged
+from fairlead.cli.demo.load import Load
+from tests.contract.local.shop_versions import free_port, staged
 
 pytestmark = [pytest.mark.xdist_group("envoy"), pytest.mark.slow]
 
 # Starts, moves and removes versions without end, until it is killed.
 RESTLESS = """
 import asyncio, itertools, pathlib, sys
-from tests.contract.local.stage import staged
+from tests.contract.local.shop_versions import staged
 async def main(place, port):
     async with staged(pathlib.Path(place), int(port)) as stage:
         print("ready", flush=True)

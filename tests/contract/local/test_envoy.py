@@ -1,16 +1,20 @@
 """A real Envoy splits as told, refuses what is bad, and loses nothing on the way."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import socket
+from collections.abc import AsyncIterator, Awaitable, Callable
 from pathlib import Path
 
 import aiohttp
 import pytest
+from aiohttp import web
+from multidict import CIMultiDict
 
 from fairlead import errors
-from fairlead.adapters.envoy import (
+from fairlead.clients.envoy import (
     ByCookie,
     ByHeader,
     CookieIs,
@@ -23,10 +27,17 @@ from fairlead.adapters.envoy import (
     Version,
     between,
 )
-from fairlead.adapters.processes import Phase
-from tests.contract.local.stage import Stage, four_deviations, free_port, shared, staged
+from fairlead.clients.processes import Phase
+from tests.contract.local.shop_versions import (
+    ReleaseHarness,
+    four_deviations,
+    free_port,
+    shared,
+    staged,
+)
 
 pytestmark = pytest.mark.xdist_group("envoy")
+Handler = Callable[[web.BaseRequest], Awaitable[web.Response]]
 
 
 async def version_for(url: str, **headers: str) -> str:
@@ -34,30 +45,77 @@ async def version_for(url: str, **headers: str) -> str:
         return answer.headers["X-Version"]
 
 
-async def test_requests_are_split_by_weight(stage: Stage) -> None:
-    versions = (await stage.run("v1"), await stage.run("v2"))
+async def test_requests_are_split_by_weight(harness: ReleaseHarness) -> None:
+    versions = (await harness.run("v1"), await harness.run("v2"))
 
     for percent in (10, 50, 100, 0):
-        await stage.share(versions, v2=percent, v1=100 - percent)
-        tally = await stage.load().send(2000)
+        await harness.share(versions, v2=percent, v1=100 - percent)
+        tally = await harness.load().send(2000)
 
         assert (tally.sent, tally.failed) == (2000, 0)
         assert abs(tally.of("v2") - 20 * percent) <= four_deviations(2000, percent)
 
 
-async def test_versions_come_and_go_under_load_without_a_failed_request(stage: Stage) -> None:
-    v1 = await stage.run("v1")
-    await stage.share((v1,), v1=100)
+@pytest.mark.parametrize(
+    ("sent", "handed_on"),
+    [
+        (["fairlead_session_8600=secret"], None),
+        (["a=1; fairlead_session_8600=secret; b=x=y"], "a=1; b=x=y"),
+        (["fairlead_session_8600=secret;a=1"], "a=1"),
+        (["a=1", "fairlead_session_8600=secret"], "a=1"),
+        (["a=fairlead_session; b=2"], "a=fairlead_session; b=2"),
+        (["a=1;b=2"], "a=1;b=2"),
+    ],
+)
+async def test_a_cookie_of_the_control_plane_reaches_no_workload(
+    harness: ReleaseHarness, sent: list[str], handed_on: str | None
+) -> None:
+    heard: list[str | None] = []
 
-    async with stage.load(per_second=300).running() as load:
+    async def workload(request: web.BaseRequest) -> web.Response:
+        heard.append(request.headers.get("Cookie"))
+        return web.Response()
+
+    async with listening(workload) as port:
+        version = Version("v1", (port,))
+        await harness.share((version,), v1=100)
+        headers = [("Cookie", each) for each in sent]
+        async with (
+            aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as session,
+            session.get(harness.url, headers=CIMultiDict(headers)) as answer,
+        ):
+            status = answer.status
+
+    assert (status, heard) == (200, [handed_on])
+
+
+@contextlib.asynccontextmanager
+async def listening(workload: Handler) -> AsyncIterator[int]:
+    """A workload of the test's own, on a free port of this machine."""
+    runner = web.ServerRunner(web.Server(workload))
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+async def test_versions_come_and_go_under_load_without_a_failed_request(
+    harness: ReleaseHarness,
+) -> None:
+    v1 = await harness.run("v1")
+    await harness.share((v1,), v1=100)
+
+    async with harness.load(per_second=300).running() as load:
         await load.at_least(50)
         for name in ("v2", "v3"):
-            newcomer = await stage.run(name)
+            newcomer = await harness.run(name)
             for percent in (10, 50, 100, 0, 30):
-                await stage.share((v1, newcomer), **{name: percent, "v1": 100 - percent})
+                await harness.share((v1, newcomer), **{name: percent, "v1": 100 - percent})
                 await load.at_least(30)
-            await stage.share((v1,), v1=100)
-            await stage.supervisor.stop(name)
+            await harness.share((v1,), v1=100)
+            await harness.supervisor.stop(name)
             await load.at_least(30)
 
     assert load.tally.failed == 0, load.tally
@@ -65,83 +123,85 @@ async def test_versions_come_and_go_under_load_without_a_failed_request(stage: S
 
 
 async def test_ports_of_a_version_change_under_load_without_a_failed_request(
-    stage: Stage,
+    harness: ReleaseHarness,
 ) -> None:
-    first, second = await stage.run("v1"), await stage.run("v1-more")
+    first, second = await harness.run("v1"), await harness.run("v1-more")
     both = Version("v1", (*first.ports, *second.ports))
-    await stage.share((first,), v1=100)
+    await harness.share((first,), v1=100)
 
-    async with stage.load(per_second=300).running() as load:
+    async with harness.load(per_second=300).running() as load:
         for _ in range(3):
             for ports in (both.ports, second.ports, both.ports, first.ports):
-                await stage.share((Version("v1", ports),), v1=100)
+                await harness.share((Version("v1", ports),), v1=100)
                 await load.at_least(30)
 
     assert load.tally.failed == 0, load.tally
     assert load.tally.of("v1-more") > 30
 
 
-async def test_a_request_that_hangs_does_not_hold_up_the_way_home(stage: Stage) -> None:
-    v1, slow = await stage.run("v1"), await stage.run("v2", "--delay-ms", "3000")
+async def test_a_request_that_hangs_does_not_hold_up_a_rollback(harness: ReleaseHarness) -> None:
+    v1, slow = await harness.run("v1"), await harness.run("v2", "--delay-ms", "3000")
     versions = (v1, slow)
-    await stage.share(versions, v2=100, v1=0)
-    hanging = asyncio.create_task(version_for(stage.url))
+    await harness.share(versions, v2=100, v1=0)
+    hanging = asyncio.create_task(version_for(harness.url))
     async with asyncio.timeout(10):
-        while not await stage.proxy._admin.number("cluster.v2.upstream_rq_active"):  # noqa: ASYNC110 - only asking tells
+        while not await harness.proxy._admin.number("cluster.v2.upstream_rq_active"):  # noqa: ASYNC110 - only asking tells
             await asyncio.sleep(0.01)
 
-    removing = asyncio.create_task(stage.share((v1,), v1=100))
+    removing = asyncio.create_task(harness.share((v1,), v1=100))
     await asyncio.sleep(0)
-    await stage.share(versions, v1=100, v2=0)
+    await harness.share(versions, v1=100, v2=0)
 
     assert not removing.done()
     assert not hanging.done()
-    assert await version_for(stage.url) == "v1"
+    assert await version_for(harness.url) == "v1"
     assert await hanging == "v2"
     await removing
-    await stage.share(versions, v1=0, v2=100)
-    assert await version_for(stage.url) == "v2"
+    await harness.share(versions, v1=0, v2=100)
+    assert await version_for(harness.url) == "v2"
 
 
-async def test_a_refused_route_leaves_the_old_ones_in_use(stage: Stage) -> None:
-    v1 = await stage.run("v1")
-    await stage.share((v1,), v1=100)
+async def test_a_refused_route_leaves_the_old_ones_in_use(harness: ReleaseHarness) -> None:
+    v1 = await harness.run("v1")
+    await harness.share((v1,), v1=100)
     bad = Rule((Share("v1", 100),), match=(HeaderIs("x-user", "(", regex=True),))
 
     with pytest.raises(errors.Rejected) as refused:
-        await stage.proxy.apply(Table((v1,), (Site("shop", (bad,)),)))
+        await harness.proxy.apply(Table((v1,), (Site("shop", (bad,)),)))
 
     assert "envoy refused the new routes" in refused.value.message
     assert "missing )" in refused.value.message
-    assert (await stage.load().send(50)).of("v1") == 50
-    await kill_envoy(stage)
-    assert (await stage.load().send(50)).of("v1") == 50
+    assert (await harness.load().send(50)).of("v1") == 50
+    await kill_envoy(harness)
+    assert (await harness.load().send(50)).of("v1") == 50
 
 
-async def test_a_killed_envoy_comes_back_with_the_last_split(stage: Stage) -> None:
-    versions = (await stage.run("v1"), await stage.run("v2"))
-    await stage.share(versions, v2=50, v1=50)
+async def test_a_killed_envoy_comes_back_with_the_last_split(harness: ReleaseHarness) -> None:
+    versions = (await harness.run("v1"), await harness.run("v2"))
+    await harness.share(versions, v2=50, v1=50)
 
-    await kill_envoy(stage)
-    tally = await stage.load().send(1000)
+    await kill_envoy(harness)
+    tally = await harness.load().send(1000)
 
     assert tally.failed == 0
     assert abs(tally.of("v2") - 500) <= four_deviations(1000, 50)
-    await stage.share(versions, v2=0, v1=100)
-    assert (await stage.load().send(200)).of("v1") == 200
+    await harness.share(versions, v2=0, v1=100)
+    assert (await harness.load().send(200)).of("v1") == 200
 
 
-async def test_a_change_while_envoy_is_dead_is_refused_and_can_be_repeated(stage: Stage) -> None:
-    versions = (await stage.run("v1"), await stage.run("v2"))
-    await stage.share(versions, v2=0, v1=100)
-    os.kill(envoy_pid(stage), signal.SIGKILL)
+async def test_a_change_while_envoy_is_dead_is_refused_and_can_be_repeated(
+    harness: ReleaseHarness,
+) -> None:
+    versions = (await harness.run("v1"), await harness.run("v2"))
+    await harness.share(versions, v2=0, v1=100)
+    os.kill(envoy_pid(harness), signal.SIGKILL)
 
     with pytest.raises(errors.Unavailable, match="does not answer on its admin socket"):
-        await stage.share(versions, v2=100, v1=0)
-    await until_back(stage)
-    await stage.share(versions, v2=100, v1=0)
+        await harness.share(versions, v2=100, v1=0)
+    await until_back(harness)
+    await harness.share(versions, v2=100, v1=0)
 
-    assert (await stage.load().send(100)).of("v2") == 100
+    assert (await harness.load().send(100)).of("v2") == 100
 
 
 @pytest.mark.slow
@@ -199,19 +259,19 @@ async def test_an_envoy_that_hears_nobody_is_replaced(place: Path) -> None:
         assert (await second.load().send(20)).of("v1") == 20
 
 
-async def test_slow_and_failing_versions_show_in_the_numbers(stage: Stage) -> None:
-    good = await stage.run("v1")
-    failing = await stage.run("v2", "--errors", "0.05", "--seed", "1")
-    slow = await stage.run("v3", "--delay-ms", "120")
-    idle = await stage.run("v4")
+async def test_slow_and_failing_versions_show_in_the_numbers(harness: ReleaseHarness) -> None:
+    good = await harness.run("v1")
+    failing = await harness.run("v2", "--errors", "0.05")
+    slow = await harness.run("v3", "--delay-ms", "120")
+    idle = await harness.run("v4")
     versions = (good, failing, slow, idle)
-    await stage.share(versions, v1=40, v2=40, v3=20, v4=0)
-    await stage.load().send(20)
-    before = await stage.proxy.read()
+    await harness.share(versions, v1=40, v2=40, v3=20, v4=0)
+    await harness.load().send(20)
+    before = await harness.proxy.read()
 
-    tally = await stage.load().send(1500)
+    tally = await harness.load().send(1500)
     await asyncio.sleep(1.2)  # Envoy brings its histograms together twice a second
-    numbers = between(before, await stage.proxy.read())
+    numbers = between(before, await harness.proxy.read())
 
     assert {name: found.requests for name, found in numbers.items()} == {
         name: tally.of(name) for name in ("v1", "v2", "v3", "v4")
@@ -230,8 +290,8 @@ async def test_slow_and_failing_versions_show_in_the_numbers(stage: Stage) -> No
     )
 
 
-async def test_headers_and_cookies_choose_a_version(stage: Stage) -> None:
-    versions = (await stage.run("v1"), await stage.run("v2"))
+async def test_headers_and_cookies_choose_a_version(harness: ReleaseHarness) -> None:
+    versions = (await harness.run("v1"), await harness.run("v2"))
     to_v2 = (Share("v2", 100),)
     rules = (
         Rule(to_v2, match=(HeaderIs("x-beta", "yes"),)),
@@ -239,16 +299,16 @@ async def test_headers_and_cookies_choose_a_version(stage: Stage) -> None:
         Rule(to_v2, match=(CookieIs("group", "in.side"),)),
         Rule((Share("v1", 100),)),
     )
-    await stage.proxy.apply(Table(versions, (Site("shop", rules),)))
+    await harness.proxy.apply(Table(versions, (Site("shop", rules),)))
 
     chosen = {
-        "header": await version_for(stage.url, **{"x-beta": "yes"}),
-        "other header": await version_for(stage.url, **{"x-beta": "no"}),
-        "regex": await version_for(stage.url, **{"User-Agent": "a Firefox b"}),
-        "cookie": await version_for(stage.url, Cookie="a=1; group=in.side; b=2"),
-        "cookie alike": await version_for(stage.url, Cookie="group=inXside"),
-        "cookie ending alike": await version_for(stage.url, Cookie="othergroup=in.side"),
-        "none": await version_for(stage.url),
+        "header": await version_for(harness.url, **{"x-beta": "yes"}),
+        "other header": await version_for(harness.url, **{"x-beta": "no"}),
+        "regex": await version_for(harness.url, **{"User-Agent": "a Firefox b"}),
+        "cookie": await version_for(harness.url, Cookie="a=1; group=in.side; b=2"),
+        "cookie alike": await version_for(harness.url, Cookie="group=inXside"),
+        "cookie ending alike": await version_for(harness.url, Cookie="othergroup=in.side"),
+        "none": await version_for(harness.url),
     }
 
     assert [name for name, version in chosen.items() if version == "v2"] == [
@@ -258,34 +318,36 @@ async def test_headers_and_cookies_choose_a_version(stage: Stage) -> None:
     ]
 
 
-async def test_sites_part_by_host_name(stage: Stage) -> None:
-    versions = (await stage.run("v1"), await stage.run("v2"))
+async def test_sites_part_by_host_name(harness: ReleaseHarness) -> None:
+    versions = (await harness.run("v1"), await harness.run("v2"))
     sites = (
         Site("shop", (Rule((Share("v1", 100),)),), ("shop.example",)),
         Site("rest", (Rule((Share("v2", 100),)),)),
     )
-    await stage.proxy.apply(Table(versions, sites))
+    await harness.proxy.apply(Table(versions, sites))
 
-    assert await version_for(stage.url, Host="shop.example:80") == "v1"
-    assert await version_for(stage.url, Host="other.example") == "v2"
+    assert await version_for(harness.url, Host="shop.example:80") == "v1"
+    assert await version_for(harness.url, Host="other.example") == "v2"
 
 
-async def test_a_mirrored_version_gets_copies_and_nobody_hears_it(stage: Stage) -> None:
-    v1, v2 = await stage.run("v1"), await stage.run("v2", "--errors", "1")
+async def test_a_mirrored_version_gets_copies_and_nobody_hears_it(harness: ReleaseHarness) -> None:
+    v1, v2 = await harness.run("v1"), await harness.run("v2", "--errors", "1")
     rule = Rule((Share("v1", 100),), mirror=Mirror("v2"))
-    await stage.proxy.apply(Table((v1, v2), (Site("shop", (rule,)),)))
-    before = await stage.proxy.read()
+    await harness.proxy.apply(Table((v1, v2), (Site("shop", (rule,)),)))
+    before = await harness.proxy.read()
 
-    tally = await stage.load().send(300)
+    tally = await harness.load().send(300)
 
     assert (tally.of("v1"), tally.failed) == (300, 0)
     async with asyncio.timeout(10):
-        while between(before, await stage.proxy.read())["v2"].failures < 300:  # noqa: ASYNC110 - copies end when they like
+        while between(before, await harness.proxy.read())["v2"].failures < 300:  # noqa: ASYNC110 - copies end when they like
             await asyncio.sleep(0.02)
 
 
-async def test_a_browser_stays_with_its_version_while_the_share_grows(stage: Stage) -> None:
-    versions = (await stage.run("v1"), await stage.run("v2"))
+async def test_a_browser_stays_with_its_version_while_the_share_grows(
+    harness: ReleaseHarness,
+) -> None:
+    versions = (await harness.run("v1"), await harness.run("v2"))
     jar = aiohttp.CookieJar(unsafe=True)
     seen: dict[int, set[str]] = {}
     async with aiohttp.ClientSession(cookie_jar=jar) as browser:
@@ -293,10 +355,10 @@ async def test_a_browser_stays_with_its_version_while_the_share_grows(stage: Sta
             rule = Rule(
                 (Share("v2", percent), Share("v1", 100 - percent)), affinity=ByCookie("stay")
             )
-            await stage.proxy.apply(Table(versions, (Site("shop", (rule,)),)))
+            await harness.proxy.apply(Table(versions, (Site("shop", (rule,)),)))
             seen[percent] = set()
             for _ in range(30):
-                async with browser.get(stage.url) as answer:
+                async with browser.get(harness.url) as answer:
                     seen[percent].add(answer.headers["X-Version"])
 
     assert len(seen[50]) == len(seen[80]) == 1
@@ -304,30 +366,34 @@ async def test_a_browser_stays_with_its_version_while_the_share_grows(stage: Sta
     assert "v2" not in seen[50] or seen[80] == {"v2"}
 
 
-async def test_users_named_by_a_header_never_leave_a_growing_version(stage: Stage) -> None:
-    versions = (await stage.run("v1"), await stage.run("v2"))
+async def test_users_named_by_a_header_never_leave_a_growing_version(
+    harness: ReleaseHarness,
+) -> None:
+    versions = (await harness.run("v1"), await harness.run("v2"))
     inside: dict[int, set[str]] = {}
     for percent in (20, 60):
         shares = (Share("v2", percent), Share("v1", 100 - percent))
         rule = Rule(shares, affinity=ByHeader("x-user"))
-        await stage.proxy.apply(Table(versions, (Site("shop", (rule,)),)))
+        await harness.proxy.apply(Table(versions, (Site("shop", (rule,)),)))
         inside[percent] = {
             user
             for user in map(str, range(100))
-            if await version_for(stage.url, **{"x-user": user}) == "v2"
+            if await version_for(harness.url, **{"x-user": user}) == "v2"
         }
 
     assert inside[20] < inside[60]
     assert abs(len(inside[60]) - 60) <= four_deviations(100, 60)
 
 
-async def test_a_version_is_known_after_its_first_good_health_answer(stage: Stage) -> None:
-    v1 = await stage.run("v1")
+async def test_a_version_is_known_after_its_first_good_health_answer(
+    harness: ReleaseHarness,
+) -> None:
+    v1 = await harness.run("v1")
     asked = Version("v1", v1.ports, health_path="/healthz")
 
-    await stage.share((asked,), v1=100)
+    await harness.share((asked,), v1=100)
 
-    assert (await stage.load().send(50)).of("v1") == 50
+    assert (await harness.load().send(50)).of("v1") == 50
 
 
 async def test_a_taken_port_is_said_at_once(place: Path) -> None:
@@ -347,12 +413,12 @@ async def test_a_taken_port_is_said_at_once(place: Path) -> None:
 
 async def test_a_deep_state_folder_is_no_obstacle(place: Path) -> None:
     deep = place.joinpath(*["a-rather-long-name-of-a-folder"] * 4)
-    async with staged(deep, free_port()) as stage:
-        v1 = await stage.run("v1")
-        await stage.share((v1,), v1=100)
-        tally = await stage.load().send(20)
-        await stage.supervisor.stop("v1")
-        await stage.proxy.stop()
+    async with staged(deep, free_port()) as harness:
+        v1 = await harness.run("v1")
+        await harness.share((v1,), v1=100)
+        tally = await harness.load().send(20)
+        await harness.supervisor.stop("v1")
+        await harness.proxy.stop()
 
     assert tally.of("v1") == 20
 
@@ -368,29 +434,29 @@ async def test_only_the_numbers_can_be_read_from_outside(place: Path) -> None:
     assert statuses == [200, 404, 404]
 
 
-async def test_the_same_table_again_is_no_change(stage: Stage) -> None:
-    v1 = await stage.run("v1")
-    await stage.share((v1,), v1=100)
-    routes = stage.proxy.folder / "xds/routes/routes.json"
+async def test_the_same_table_again_is_no_change(harness: ReleaseHarness) -> None:
+    v1 = await harness.run("v1")
+    await harness.share((v1,), v1=100)
+    routes = harness.proxy.folder / "xds/routes/routes.json"
     stamp = routes.stat().st_mtime_ns
 
-    await stage.proxy.apply(shared((v1,), v1=100))
+    await harness.proxy.apply(shared((v1,), v1=100))
 
     assert routes.stat().st_mtime_ns == stamp
 
 
-async def kill_envoy(stage: Stage) -> None:
-    os.kill(envoy_pid(stage), signal.SIGKILL)
-    await until_back(stage)
+async def kill_envoy(harness: ReleaseHarness) -> None:
+    os.kill(envoy_pid(harness), signal.SIGKILL)
+    await until_back(harness)
 
 
-def envoy_pid(stage: Stage) -> int:
-    pid = stage.supervisor.instance("envoy").pid
+def envoy_pid(harness: ReleaseHarness) -> int:
+    pid = harness.supervisor.instance("envoy").pid
     assert pid is not None
     return pid
 
 
-async def until_back(stage: Stage) -> None:
-    while stage.supervisor.instance("envoy").phase is Phase.HEALTHY:
-        await stage.supervisor.changed("envoy")
-    await stage.supervisor.ready("envoy")
+async def until_back(harness: ReleaseHarness) -> None:
+    while harness.supervisor.instance("envoy").phase is Phase.HEALTHY:
+        await harness.supervisor.changed("envoy")
+    await harness.supervisor.ready("envoy")

@@ -12,18 +12,19 @@ from pathlib import Path
 import pytest
 
 from fairlead import errors
-from fairlead._demo.load import Load
-from fairlead.adapters.local import Machine
-from fairlead.adapters.local.sampler import Sampler
-from fairlead.adapters.processes import identity
-from fairlead.domain.analysis.conditions import Answered, Silent, Unanswered
-from fairlead.domain.rollouts import messages
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.spec import Check
-from fairlead.domain.traffic.routes import AT_HOME, STANDBY, Match, Route, Where, only_split
-from fairlead.intents import workloads
-from tests.contract.local import berth
-from tests.contract.local.stage import four_deviations, free_port
+from fairlead.analysis.conditions import Answered, Silent, Unanswered
+from fairlead.areas.rollouts import workloads
+from fairlead.areas.rollouts.domain import messages
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.local import LocalPlatform
+from fairlead.areas.rollouts.local.envoy_stats import EnvoyStats
+from fairlead.checks.spec import Check
+from fairlead.checks.subject import Subject, Version
+from fairlead.cli.demo.load import Load
+from fairlead.clients.processes import identity
+from fairlead.traffic.routes import PRIMARY_ONLY, STANDBY, Match, Route, Where, only_split
+from tests.contract.local import shop_platform
+from tests.contract.local.shop_versions import four_deviations, free_port
 from tests.contract.rollout_ports import Site
 
 pytestmark = pytest.mark.xdist_group("envoy")
@@ -31,10 +32,10 @@ CRASHES = ["python3", "-c", "import sys; sys.exit('no configuration')"]
 
 
 @dataclasses.dataclass(frozen=True)
-class Ground(Site):
+class LocalSite(Site):
     """A site on this machine, with its address."""
 
-    machine: Machine = dataclasses.field(kw_only=True)
+    machine: LocalPlatform = dataclasses.field(kw_only=True)
     port: int = dataclasses.field(kw_only=True)
 
     @property
@@ -45,7 +46,7 @@ class Ground(Site):
         """The first version carries everything."""
         await self.ensure(Slot.PRIMARY, self.versions[0], replicas)
         await self.ready(Slot.PRIMARY, replicas)
-        await self.route(AT_HOME)
+        await self.route(PRIMARY_ONLY)
 
     async def joined(self, replicas: int = 1) -> None:
         await self.ensure(Slot.CANARY, self.versions[1], replicas)
@@ -64,21 +65,21 @@ class Ground(Site):
 
 
 @pytest.fixture
-async def ground(place: Path) -> AsyncIterator[Ground]:
+async def target(place: Path) -> AsyncIterator[LocalSite]:
     port = free_port()
-    async with berth.machine(place) as machine:
+    async with shop_platform.machine(place) as machine:
         yield await made(machine, port)
 
 
-async def made(machine: Machine, port: int) -> Ground:
-    first, second = await berth.kept(machine, port)
-    return Ground(machine, machine, (first.want.version, second.want.version),
+async def made(machine: LocalPlatform, port: int) -> LocalSite:
+    first, second = await shop_platform.kept(machine, port)
+    return LocalSite(machine, machine, (first.want.version, second.want.version),
                   machine=machine, port=port)  # fmt: skip
 
 
 async def test_a_new_control_plane_finds_processes_route_and_orders(place: Path) -> None:
     port = free_port()
-    async with berth.machine(place) as machine:
+    async with shop_platform.machine(place) as machine:
         before = await made(machine, port)
         await before.live(replicas=2)
         await before.joined()
@@ -86,7 +87,7 @@ async def test_a_new_control_plane_finds_processes_route_and_orders(place: Path)
         pids = before.pids()
 
     load = Load(f"http://127.0.0.1:{port}/")
-    async with load.running(), berth.machine(place) as machine:
+    async with load.running(), shop_platform.machine(place) as machine:
         after = await made(machine, port)
         await after.ready(Slot.PRIMARY, 2)
         await after.route(only_split(90), order - 1)
@@ -102,19 +103,19 @@ async def test_a_new_control_plane_finds_processes_route_and_orders(place: Path)
     assert load.tally.failed == 0
 
 
-async def test_a_control_plane_that_died_after_writing_its_wish_fulfils_it_later(
+async def test_a_control_plane_that_died_after_writing_its_request_fulfils_it_later(
     place: Path,
 ) -> None:
     port = free_port()
-    async with berth.machine(place) as machine:
+    async with shop_platform.machine(place) as machine:
         before = await made(machine, port)
         await before.live()
-        # What a crash leaves: the berth says more than was done.
+        # What a crash leaves: the file says more than was done.
         workload = machine.workloads["shop"]
         await before.ensure(Slot.CANARY, before.versions[1], 1)
         workload._write(route=only_split(100), route_order=99)
 
-    async with berth.machine(place) as machine:
+    async with shop_platform.machine(place) as machine:
         after = await made(machine, port)
 
         async def so() -> bool:
@@ -122,99 +123,99 @@ async def test_a_control_plane_that_died_after_writing_its_wish_fulfils_it_later
             return shown is not None and (shown.order, shown.share) == (99, 100)
 
         await after.until(so)
-        # The wish was not a rollout's, which would have waited for this first.
+        # The request was not a rollout's, which would have waited for this first.
         await after.ready(Slot.CANARY, 1)
         assert (await Load(after.url).send(20)).of("v2") == 20
 
 
 async def test_versions_grow_move_and_leave_under_load_without_a_lost_request(
-    ground: Ground,
+    target: LocalSite,
 ) -> None:
-    await ground.live(replicas=2)
-    async with Load(ground.url, per_second=400).running() as load:
-        await ground.joined(replicas=2)
+    await target.live(replicas=2)
+    async with Load(target.url, per_second=400).running() as load:
+        await target.joined(replicas=2)
         for share in (10, 50, 100):
-            await ground.route(only_split(share))
+            await target.route(only_split(share))
             await load.at_least(60)
-        await ground.ensure(Slot.PRIMARY, ground.versions[1], 1)
-        await ground.ready(Slot.PRIMARY, 1)
-        await ground.route(only_split(0))
-        await ground.ensure(Slot.PRIMARY, ground.versions[1], 3)
-        await ground.ready(Slot.PRIMARY, 3)
+        await target.ensure(Slot.PRIMARY, target.versions[1], 1)
+        await target.ready(Slot.PRIMARY, 1)
+        await target.route(only_split(0))
+        await target.ensure(Slot.PRIMARY, target.versions[1], 3)
+        await target.ready(Slot.PRIMARY, 3)
         await load.at_least(60)
-        await ground.ensure(Slot.PRIMARY, ground.versions[1], 1)
-        await ground.route(AT_HOME)
-        await ground.remove()
+        await target.ensure(Slot.PRIMARY, target.versions[1], 1)
+        await target.route(PRIMARY_ONLY)
+        await target.remove()
 
         async def gone() -> bool:
-            return await ground.pods(Slot.CANARY) is None
+            return await target.pods(Slot.CANARY) is None
 
-        await ground.until(gone)
+        await target.until(gone)
         await load.at_least(60)
 
     assert load.tally.failed == 0
-    assert sorted(name.partition(".")[2].partition("-")[0] for name in ground.pids()) == [
+    assert sorted(name.partition(".")[2].partition("-")[0] for name in target.pids()) == [
         "envoy",
         "primary",
     ]
 
 
 async def test_a_process_that_is_killed_costs_no_request_where_another_stands(
-    ground: Ground,
+    target: LocalSite,
 ) -> None:
-    await ground.live(replicas=2)
-    victim = next(pid for name, pid in ground.pids().items() if name.endswith(".0"))
+    await target.live(replicas=2)
+    victim = next(pid for name, pid in target.pids().items() if name.endswith(".0"))
     assert victim is not None
-    async with Load(ground.url, per_second=200).running() as load:
+    async with Load(target.url, per_second=200).running() as load:
         await load.at_least(20)
         os.kill(victim, signal.SIGKILL)
         await load.at_least(200)
-        await ground.ready(Slot.PRIMARY, 2)
+        await target.ready(Slot.PRIMARY, 2)
 
     # What was under way in the killed process is lost with it; nothing that came later is.
     assert load.tally.failed <= 8
 
 
-async def test_an_envoy_that_is_killed_comes_back_with_its_route(ground: Ground) -> None:
-    await ground.live()
-    await ground.joined()
-    order = await ground.route(only_split(100))
-    pid = ground.pids()["shop.envoy"]
+async def test_an_envoy_that_is_killed_comes_back_with_its_route(target: LocalSite) -> None:
+    await target.live()
+    await target.joined()
+    order = await target.route(only_split(100))
+    pid = target.pids()["shop.envoy"]
     assert pid is not None
 
     os.kill(pid, signal.SIGKILL)
 
     async def back() -> bool:
-        shown = await ground.shown()
-        return shown is not None and ground.pids()["shop.envoy"] not in (None, pid)
+        shown = await target.shown()
+        return shown is not None and target.pids()["shop.envoy"] not in (None, pid)
 
-    await ground.until(back)
-    assert (await Load(ground.url).send(20)).of("v2") == 20
-    shown = await ground.shown()
+    await target.until(back)
+    assert (await Load(target.url).send(20)).of("v2") == 20
+    shown = await target.shown()
     assert shown is not None
     assert (shown.order, shown.share) == (order, 100)
 
 
-async def test_requests_are_shared_by_weight_match_and_mirror(ground: Ground) -> None:
-    await ground.live()
-    await ground.joined()
-    await ground.route(only_split(30))
-    shared = (await Load(ground.url).send(600)).of("v2")
-    await ground.route(Route(joined=True, matches=(Match(Where.HEADER, "x-beta", "yes"),)))
-    plain = (await Load(ground.url).send(20)).of("v2")
-    beta = (await Load(ground.url, headers={"x-beta": "yes"}).send(20)).of("v2")
+async def test_requests_are_shared_by_weight_match_and_mirror(target: LocalSite) -> None:
+    await target.live()
+    await target.joined()
+    await target.route(only_split(30))
+    shared = (await Load(target.url).send(600)).of("v2")
+    await target.route(Route(joined=True, matches=(Match(Where.HEADER, "x-beta", "yes"),)))
+    plain = (await Load(target.url).send(20)).of("v2")
+    beta = (await Load(target.url, headers={"x-beta": "yes"}).send(20)).of("v2")
 
     assert abs(shared - 180) <= four_deviations(600, 30)
     assert (plain, beta) == (0, 20)
 
 
 async def test_a_program_that_crashes_says_so_in_its_own_words(place: Path) -> None:
-    words = berth.document("v1", free_port()) | {"program": {"command": CRASHES}}
-    async with berth.machine(place) as machine:
-        wish = workloads.read(words)
-        await machine.keep(wish)
-        site = Site(machine, machine, (wish.want.version, wish.want.version))
-        await site.ensure(Slot.PRIMARY, wish.want.version, 1)
+    words = shop_platform.document("v1", free_port()) | {"program": {"command": CRASHES}}
+    async with shop_platform.machine(place) as machine:
+        desired = workloads.read(words)
+        await machine.keep(desired)
+        site = Site(machine, machine, (desired.want.version, desired.want.version))
+        await site.ensure(Slot.PRIMARY, desired.want.version, 1)
 
         async def told() -> bool:
             pods = await site.pods(Slot.PRIMARY)
@@ -233,55 +234,54 @@ async def test_a_port_that_somebody_else_has_is_refused_at_once(place: Path) -> 
         other.bind(("127.0.0.1", 0))
         other.listen()
         taken = other.getsockname()[1]
-        async with berth.machine(place) as machine:
+        async with shop_platform.machine(place) as machine:
             with pytest.raises(errors.Conflict, match=f"port already taken: {taken}"):
-                await machine.keep(workloads.read(berth.document("v1", taken)))
+                await machine.keep(workloads.read(shop_platform.document("v1", taken)))
 
             assert machine.workloads == {}
 
 
-async def test_a_port_cannot_change_under_a_workload(ground: Ground) -> None:
-    other = workloads.read(berth.document("v3", free_port()))
+async def test_a_port_cannot_change_under_a_workload(target: LocalSite) -> None:
+    other = workloads.read(shop_platform.document("v3", free_port()))
 
-    with pytest.raises(errors.Conflict, match="which cannot change"):
-        await ground.machine.keep(other)
+    with pytest.raises(errors.Conflict, match="already listens on another port"):
+        await target.machine.keep(other)
 
 
-async def test_a_revision_that_nobody_kept_is_refused(ground: Ground) -> None:
-    unknown = dataclasses.replace(ground.versions[0], revision="ffffffffff")
+async def test_a_revision_that_nobody_kept_is_refused(target: LocalSite) -> None:
+    unknown = dataclasses.replace(target.versions[0], revision="ffffffffff")
 
-    with pytest.raises(errors.Rejected, match="no program is kept"):
-        await ground.ensure(Slot.PRIMARY, unknown, 1)
+    with pytest.raises(errors.Rejected, match="no longer kept"):
+        await target.ensure(Slot.PRIMARY, unknown, 1)
 
 
 async def test_a_workload_that_is_let_go_leaves_nothing_and_can_come_back(
-    ground: Ground, place: Path
+    target: LocalSite, place: Path
 ) -> None:
-    await ground.live()
-    await ground.machine.let_go(messages.LetGo("shop", 10))
-    late = await ground.ensure(Slot.PRIMARY, ground.versions[0], 1)
+    await target.live()
+    await target.machine.let_go(messages.ReleaseResources("shop", 10))
+    late = await target.ensure(Slot.PRIMARY, target.versions[0], 1)
 
-    assert ground.pids() == {}
+    assert target.pids() == {}
     assert list(identity.marked(str(place / "processes"))) == []
-    again = await made(ground.machine, ground.port)
+    again = await made(target.machine, target.port)
     assert await again.pods(Slot.PRIMARY) is None
     await again.live()
     assert late
     assert (await Load(again.url).send(10)).of("v1") == 10
 
 
-async def test_metrics_tell_of_the_canary_since_it_has_its_share(ground: Ground) -> None:
-    sampler = Sampler(ground.machine.workloads, lambda: dt.datetime.now(dt.UTC))
+async def test_metrics_tell_of_the_canary_since_it_has_its_share(target: LocalSite) -> None:
+    sampler = EnvoyStats(target.machine.workloads, lambda: dt.datetime.now(dt.UTC))
     check = Check("success", "request-success-rate", low=99)
-    await ground.live()
-    await ground.joined()
-    about = messages.Measure(
-        "shop", 1, (check,), *ground.versions, 50, dt.datetime.now(dt.UTC)
-    )  # fmt: skip
+    await target.live()
+    await target.joined()
+    v1, v2 = (Version(each.revision, str(each)) for each in target.versions)
+    about = Subject("shop", 1, v1, v2, 50, dt.datetime.now(dt.UTC))
     await sampler.sample("shop")
     silence = await sampler.ask(check, about)
-    await ground.route(only_split(50))
-    await Load(ground.url).send(100)
+    await target.route(only_split(50))
+    await Load(target.url).send(100)
     success = await sampler.ask(check, about)
     await asyncio.sleep(0.6)  # Envoy brings times together twice a second
     slow = await sampler.ask(dataclasses.replace(check, query="request-duration"), about)
@@ -289,7 +289,10 @@ async def test_metrics_tell_of_the_canary_since_it_has_its_share(ground: Ground)
     other = await sampler.ask(dataclasses.replace(check, query="up"), about)
 
     assert isinstance(silence, Silent)
-    assert success == Answered(100.0)
+    assert isinstance(success, Answered)
+    assert success.value == 100.0
+    assert success.requests is not None
+    assert (success.requests.failed, success.requests.total > 20) == (0, True)
     assert isinstance(slow, Answered)
     assert 0 < slow.value < 1000
     assert isinstance(other, Unanswered)

@@ -15,32 +15,35 @@ from typing import Any
 
 import msgspec
 
-from fairlead import bootstrap
-from fairlead.domain.rollouts import bonds, effects, messages, shapes, states
-from fairlead.domain.rollouts import events as told
-from fairlead.domain.rollouts.group import GROUP
-from fairlead.domain.rollouts.limiter import LIMITER
-from fairlead.domain.rollouts.machine import ROLLOUT
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.ports import Names, Slots
-from fairlead.domain.rollouts.sight import Shown
-from fairlead.domain.rollouts.spec import Spec
-from fairlead.engine import library, service
+from fairlead.areas.rollouts import handlers
+from fairlead.areas.rollouts.domain import coordination, events, messages, states, status_codec
+from fairlead.areas.rollouts.domain.group import GROUP
+from fairlead.areas.rollouts.domain.limiter import LIMITER
+from fairlead.areas.rollouts.domain.machine import ROLLOUT
+from fairlead.areas.rollouts.domain.observation import ObservedRoute
+from fairlead.areas.rollouts.domain.plan.spec import Spec
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.ports import Slots
+from fairlead.checks import wiring
+from fairlead.checks.registry import Registry
+from fairlead.checks.subject import Names, Side, Subject
+from fairlead.clients.prometheus import BUILT_IN
+from fairlead.engine import service, visibility
 from fairlead.engine.messages import command_id
 from fairlead.engine.store import sqlite
 from fairlead.engine.testing import HandWoundClock
 from fairlead.settings import MeasureSettings
-from tests.fakes.rollouts import Ground
-from tests.unit.domain.rollouts.world import version
+from tests.fakes.rollouts import FakePlatform
+from tests.unit.areas.rollouts.domain.world import version
 
 PATIENCE_SECONDS = 60.0
 
 
-class Grounds:
+class FakePlatforms:
     """A ground for each rollout."""
 
     def __init__(self) -> None:
-        self.of: dict[str, Ground] = collections.defaultdict(Ground)
+        self.of: dict[str, FakePlatform] = collections.defaultdict(FakePlatform)
 
     async def ensure(self, wanted: messages.EnsureVersion) -> None:
         await self.of[wanted.name].ensure(wanted)
@@ -48,7 +51,7 @@ class Grounds:
     async def remove_canary(self, wanted: messages.RemoveCanary) -> None:
         await self.of[wanted.name].remove_canary(wanted)
 
-    async def let_go(self, gone: messages.LetGo) -> None:
+    async def let_go(self, gone: messages.ReleaseResources) -> None:
         await self.of[gone.name].let_go(gone)
 
     async def pods(self, name: str) -> Slots:
@@ -57,10 +60,10 @@ class Grounds:
     async def route(self, wanted: messages.SetRoute) -> None:
         await self.of[wanted.name].route(wanted)
 
-    async def shown(self, name: str) -> Shown | None:
+    async def shown(self, name: str) -> ObservedRoute | None:
         return await self.of[name].shown(name)
 
-    async def give_back(self, gone: messages.LetGo) -> None:
+    async def give_back(self, gone: messages.ReleaseResources) -> None:
         await self.of[gone.name].give_back(gone)
 
     async def publish(self, status: messages.PublishStatus) -> None: ...
@@ -69,24 +72,24 @@ class Grounds:
 
 
 @dataclass
-class Harbor:
+class InMemoryRollouts:
     """What a test sees of it."""
 
     engine: service.Engine
-    grounds: Grounds
+    platforms: FakePlatforms
     wall: HandWoundClock
     spec: Spec = field(default_factory=Spec)
 
     async def want(self, revision: str, name: str = "shop") -> None:
-        wanted = messages.Want(name, self.spec, version(revision), 2)
+        wanted = messages.Request(name, self.spec, version(revision), 2)
         await self.engine.submit(
-            bonds.rollout_stream(name), wanted, command_id(f"{name} {revision}")
+            coordination.rollout_stream(name), wanted, command_id(f"{name} {revision}")
         )
 
     async def state(self, name: str = "shop") -> Any:
-        stream = bonds.rollout_stream(name)
-        seen = await self.engine.read(lambda session: library.stream(session, stream))
-        return msgspec.convert(seen.data, shapes.STATES[seen.state])
+        stream = coordination.rollout_stream(name)
+        seen = await self.engine.read(lambda session: visibility.stream(session, stream))
+        return msgspec.convert(seen.data, status_codec.STATES[seen.state])
 
     async def live(self, revision: str, name: str = "shop") -> None:
         await self.want(revision, name)
@@ -101,7 +104,7 @@ class Harbor:
 
     async def until_paused(self) -> Any:
         async with asyncio.timeout(PATIENCE_SECONDS):
-            while (state := await self.state()).book.paused is None:
+            while (state := await self.state()).rollout.paused is None:
                 await self.wind()
         return state
 
@@ -114,48 +117,49 @@ class Harbor:
         """How the run of version 2 ended, and why; traffic is on what is stable."""
         await self.want("v2", name)
         state = await self.until(states.Idle, name)
-        ground, outcome = self.grounds.of[name], state.book.outcome
-        primary = ground.slots[Slot.PRIMARY]
+        platform, outcome = self.platforms.of[name], state.rollout.outcome
+        primary = platform.slots[Slot.PRIMARY]
         assert primary is not None
-        stable = "v2" if outcome.ending is told.Ending.PROMOTED else "v1"
-        assert primary.version.revision == state.book.stable.revision == stable
-        assert (ground.shares[-1], ground.slots[Slot.CANARY]) == (0, None)
+        stable = "v2" if outcome.ending is events.Ending.PROMOTED else "v1"
+        assert primary.version.revision == state.rollout.stable.revision == stable
+        assert (platform.shares[-1], platform.slots[Slot.CANARY]) == (0, None)
         return outcome.ending.value, outcome.why
 
 
 @contextlib.asynccontextmanager
-async def harbor(
+async def in_memory(
     folder: Path,
     spec: Spec,
     url: str,
     arguments: Mapping[str, Mapping[str, str]] | None = None,
     **more: Any,
-) -> AsyncIterator[Harbor]:
+) -> AsyncIterator[InMemoryRollouts]:
     """Version 1 is live; `arguments` are those of queries, by revision; `more` are settings."""
     wall = HandWoundClock(dt.datetime.now(dt.UTC))
     given = arguments or {}
 
-    def naming(about: messages.Measure, slot: Slot) -> Names:
-        revision = (about.primary if slot is Slot.PRIMARY else about.canary).revision
-        return Names("envoy", {"cluster": revision, **given.get(revision, {})})
+    def naming(about: Subject, side: Side) -> Names:
+        revision = about.version(side).revision
+        return Names(BUILT_IN["envoy"], {"cluster": revision, **given.get(revision, {})})
 
     # Ticks are real time, and the rollout's minutes are not.
     usual = {"prometheus_seconds": 1.0, "prometheus_tick_seconds": 0.01, "hooks_seconds": 1.0}
     chosen = MeasureSettings(prometheus_url=url, **(usual | more))
-    async with bootstrap.measures(chosen, naming, wall.now) as (metrics, gates):
-        grounds = Grounds()
-        world = effects.World(grounds, grounds, metrics, gates, grounds, wall.now)
+    checks = Registry()
+    async with wiring.opened(chosen, checks, naming, wall.now):
+        platforms = FakePlatforms()
+        world = handlers.RolloutPorts(platforms, platforms, platforms, checks, wall.now)
         # Nobody else wants the work, and a wound clock must not make us lose it.
         tuning = service.Tuning(lease=dt.timedelta(hours=1))
         parts = service.Parts(
             sqlite.SqliteStore(folder / "harbor.db"),
             (ROLLOUT, LIMITER, GROUP),
-            effects.handlers(world),
+            handlers.handlers(world),
             wall=wall,
             tuning=tuning,
         )
         parts.store.migrate()
         async with service.Engine(parts).running() as engine:
-            made = Harbor(engine, grounds, wall, spec)
+            made = InMemoryRollouts(engine, platforms, wall, spec)
             await made.live("v1")
             yield made

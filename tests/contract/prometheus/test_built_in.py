@@ -1,6 +1,7 @@
 """The built-in metrics, over numbers that a real Prometheus took from real pages."""
 
 import asyncio
+import datetime as dt
 import threading
 from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -8,9 +9,13 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.adapters.processes import clean_up
-from fairlead.adapters.prometheus import BUILT_IN, Access, NoData, Prometheus, render
-from tests.contract.local.stage import free_port, staged
+from fairlead.analysis.samples import Counted
+from fairlead.checks.sources.prometheus import PrometheusSource
+from fairlead.checks.spec import Check, CheckKind
+from fairlead.clients.processes import clean_up
+from fairlead.clients.prometheus import BUILT_IN, Access, NoData, Prometheus, render
+from tests.contract.local.shop_versions import free_port, staged
+from tests.contract.prometheus.test_measures import about, asking
 from tools.servers.prometheus import PrometheusServer
 
 pytestmark = [pytest.mark.xdist_group("prometheus"), pytest.mark.slow]
@@ -46,9 +51,10 @@ class Page:
         self._server.server_close()
 
 
-def istio(workload: str, code: str) -> str:
+def istio(workload: str, code: str, namespace: str = "shop") -> str:
     return (
-        f'istio_requests_total{{reporter="destination",destination_workload_namespace="shop",'
+        f'istio_requests_total{{reporter="destination",'
+        f'destination_workload_namespace="{namespace}",'
         f'destination_workload="{workload}",response_code="{code}"}}'
     )
 
@@ -105,17 +111,59 @@ async def test_istio_and_gateway_metrics_give_their_numbers(
         broken = await first_value(client, query("istio", "request-success-rate", target="broken"))
         idle = await client.instant(query("istio", "request-success-rate", target="idle"))
         absent = await client.instant(query("istio", "request-success-rate", target="w.b"))
+        count = await first_value(client, query("istio", "request-count", target="web"))
         gateway = await first_value(
             client, query("envoy-gateway", "request-success-rate", service="web", port="80")
         )
 
     assert rate == pytest.approx(95.0)
     assert p99 == pytest.approx(98.2)
+    # As many as were seen, not what they would be in a whole window.
+    assert count > 0
+    assert count % 100 == 0
     # Only failures: zero, not "no data", which a patient policy would let live.
     assert broken == 0.0
-    assert idle == NoData("only NaN: nothing to divide by")
-    assert absent == NoData("no series fits the query")
+    assert idle == NoData("only NaN: division by zero")
+    assert absent == NoData("no series matches the query")
     assert gateway == pytest.approx(99.0)
+
+
+async def test_the_judge_gets_failures_and_requests_of_both_sides(server: PrometheusServer) -> None:
+    lines = {
+        istio(workload, code, "team"): step
+        for workload, steps in {"shop": (342, 18), "shop-canary": (36, 4)}.items()
+        for code, step in zip(("200", "503"), steps, strict=True)
+    }
+    judge = {"metrics": [{"name": "request-success-rate"}]}
+    check = Check("all", kind=CheckKind.JUDGE, judge=judge, window=dt.timedelta(seconds=3))
+    page = Page(lines)
+    try:
+        server.scrape({"page": (page.address, "/metrics")})
+        async with asking(server.url) as source:
+            control, experiment = await compared(source, check, moments=3)
+    finally:
+        page.close()
+
+    # The page grows by the same counts with every scrape: 5 % and 10 % of them are failures.
+    assert [20 * failed for failed in control.events] == list(control.requests)
+    assert [10 * failed for failed in experiment.events] == list(experiment.requests)
+    assert [9 * few for few in experiment.requests] == list(control.requests)
+
+
+async def compared(source: PrometheusSource, check: Check, moments: int) -> tuple[Counted, Counted]:
+    """Both sides, once so many moments had requests."""
+    asked = about(since=0.0)
+    async with asyncio.timeout(120):
+        while True:
+            sides = await source.compare(check, asked)
+            control, experiment = (
+                side["request-success-rate"] for side in (sides.control, sides.experiment)
+            )
+            assert isinstance(control, Counted)
+            assert isinstance(experiment, Counted)
+            if sum(map(bool, experiment.requests)) >= moments:
+                return control, experiment
+            await asyncio.sleep(0.2)
 
 
 @pytest.mark.requirement("canary R5")

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from fairlead import errors
-from fairlead.adapters.prometheus import Access, NoData, Prometheus, SeriesSet, Values
-from tests.unit.adapters.processes.programs import until
+from fairlead.clients.prometheus import Access, NoData, Prometheus, SeriesSet, Values
+from tests.unit.clients.processes.programs import until
 from tools.cluster import pki
 from tools.cluster.process import free_port
 from tools.servers.prometheus import PrometheusServer
@@ -37,7 +37,7 @@ async def test_value_no_data_and_error_are_three_things(client: Prometheus) -> N
 
     assert isinstance(value, Values)
     assert value.only() == 7.0
-    assert nothing == NoData("no series fits the query")
+    assert nothing == NoData("no series matches the query")
 
 
 async def test_a_scalar_is_a_value_too(client: Prometheus) -> None:
@@ -52,7 +52,7 @@ async def test_nan_is_no_data_and_infinite_is_a_value(client: Prometheus) -> Non
     over, under = await client.instant("vector(1) / 0"), await client.instant("vector(-1) / 0")
     mixed = await client.instant('vector(0) / 0 or label_replace(vector(5), "a", "b", "", "")')
 
-    assert nan == NoData("only NaN: nothing to divide by")
+    assert nan == NoData("only NaN: division by zero")
     assert isinstance(over, Values)
     assert isinstance(under, Values)
     assert (over.only(), under.only()) == (math.inf, -math.inf)
@@ -64,7 +64,7 @@ async def test_several_numbers_are_not_taken_for_one(client: Prometheus) -> None
     found = await client.instant('vector(1) or label_replace(vector(2), "a", "b", "", "")')
 
     assert isinstance(found, Values)
-    with pytest.raises(errors.Rejected, match="several numbers instead of one: 2"):
+    with pytest.raises(errors.Rejected, match="several values instead of one: 2"):
         found.only()
 
 
@@ -72,7 +72,7 @@ async def test_several_numbers_are_not_taken_for_one(client: Prometheus) -> None
 async def test_an_answer_without_numbers_is_the_querys_fault(
     client: Prometheus, query: str
 ) -> None:
-    with pytest.raises(errors.Rejected, match="gives no numbers"):
+    with pytest.raises(errors.Rejected, match="instead of numbers"):
         await client.instant(query)
 
 
@@ -87,7 +87,7 @@ async def test_a_series_has_its_missing_points(client: Prometheus) -> None:
     assert isinstance(found, SeriesSet)
     assert [value for _, value in found.series[0].points] == [1.0, 1.0, None, None, None]
     assert isinstance(nothing, NoData)
-    assert absent == NoData("no series fits the query")
+    assert absent == NoData("no series matches the query")
 
 
 async def test_too_many_points_are_refused_with_its_words(client: Prometheus) -> None:
@@ -157,7 +157,7 @@ async def test_certificates_and_passwords_are_checked_on_both_sides(
             found = await client.instant("vector(1)")
         unknown = Access(url, username="reader", password_file=wrong, ca_file=ca)
         async with Prometheus(unknown) as client:
-            with pytest.raises(errors.Unauthorised, match="does not let us in, status 401"):
+            with pytest.raises(errors.Unauthorised, match="denied access, status 401"):
                 await client.instant("vector(1)")
         async with Prometheus(Access(url, username="reader", password_file=right)) as client:
             with pytest.raises(errors.Rejected, match="certificate that is not trusted"):

@@ -12,15 +12,17 @@ from typing import Any
 
 import pytest
 
-from fairlead import bootstrap, errors
-from fairlead.domain.analysis.conditions import Answered, Silent, Unanswered
-from fairlead.domain.rollouts import messages, ports
-from fairlead.domain.rollouts.spec import Check, Source, When
+from fairlead import errors
+from fairlead.analysis.conditions import Answered, Silent, Unanswered
+from fairlead.checks import wiring
+from fairlead.checks.registry import Registry
+from fairlead.checks.sources.prometheus import PrometheusSource
+from fairlead.checks.spec import Check, CheckKind, When
+from fairlead.checks.subject import Side, Subject
 from fairlead.settings import MeasureSettings
 from tests.contract.prometheus.test_client import HASHED, PASSWORD, stopped
-from tests.unit.adapters.measures.about import naming
-from tests.unit.adapters.processes.programs import until
-from tests.unit.domain.rollouts.world import version
+from tests.unit.checks.about import naming, version
+from tests.unit.clients.processes.programs import until
 from tools.cluster import pki
 from tools.cluster.process import free_port
 from tools.servers.prometheus import PrometheusServer
@@ -29,9 +31,9 @@ pytestmark = pytest.mark.xdist_group("prometheus")
 TWO = 'vector(1) or label_replace(vector(2), "a", "b", "", "")'
 
 
-def about(since: float = 600.0, share: int = 10) -> messages.Measure:
+def about(since: float = 600.0, weight: int = 10) -> Subject:
     began = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=since)
-    return messages.Measure("team/shop", 7, (), version("v1"), version("v2"), share, began)
+    return Subject("team/shop", 7, version("v1"), version("v2"), weight, began)
 
 
 def now() -> dt.datetime:
@@ -39,20 +41,23 @@ def now() -> dt.datetime:
 
 
 @contextlib.asynccontextmanager
-async def asking(url: str, **more: Any) -> AsyncIterator[ports.Metrics]:
+async def asking(url: str, **more: Any) -> AsyncIterator[PrometheusSource]:
     chosen = MeasureSettings(prometheus_url=url, prometheus_tick_seconds=0.01, **more)
-    async with bootstrap.measures(chosen, naming, now) as (metrics, _):
-        yield metrics
+    registry = Registry()
+    async with wiring.opened(chosen, registry, naming, now):
+        source = registry.sources["prometheus"]
+        assert isinstance(source, PrometheusSource)
+        yield source
 
 
 @pytest.fixture
-async def metrics(server: PrometheusServer) -> AsyncIterator[ports.Metrics]:
+async def metrics(server: PrometheusServer) -> AsyncIterator[PrometheusSource]:
     async with asking(server.url) as ready:
         yield ready
 
 
 @pytest.mark.requirement("canary R3")
-async def test_every_answer_is_a_value_silence_or_a_reason(metrics: ports.Metrics) -> None:
+async def test_every_answer_is_a_value_silence_or_a_reason(metrics: PrometheusSource) -> None:
     async def ask(query: str, **more: Any) -> object:
         return await metrics.ask(Check("c", query, **more), about())
 
@@ -60,23 +65,23 @@ async def test_every_answer_is_a_value_silence_or_a_reason(metrics: ports.Metric
     assert await ask("scalar(vector(7))") == Answered(7.0)
     assert await ask("vector(1)/0") == Answered(float("inf"))
     assert await ask("vector(-1)/0") == Answered(float("-inf"))
-    assert await ask("vector(0)/0") == Silent("only NaN: nothing to divide by")
-    assert await ask("no_such_metric") == Silent("no series fits the query")
+    assert await ask("vector(0)/0") == Silent("only NaN: division by zero")
+    assert await ask("no_such_metric") == Silent("no series matches the query")
     assert await ask(TWO, high=3.0) == Answered([1.0, 2.0])
     assert await ask(TWO, success="all(result, {# < 3})") == Answered([1.0, 2.0])
     for query, said in {
         "sum(": "parse error",
-        TWO: "several numbers instead of one: 2",
-        '"text"': "gives no numbers but a string",
-        "up[1m]": "gives no numbers but a matrix",
-        "x{a='{{ nobody }}'}": "argument of the query is missing: nobody",
+        TWO: "several values instead of one: 2",
+        '"text"': "returns a string instead of numbers",
+        "up[1m]": "returns a matrix instead of numbers",
+        "x{a='{{ nobody }}'}": "missing query argument: nobody",
     }.items():
         answer = await ask(query, success="result < 3")
         assert isinstance(answer, Unanswered)
         assert said in answer.reason
 
 
-async def test_a_number_is_never_older_than_the_share(metrics: ports.Metrics) -> None:
+async def test_a_number_is_never_older_than_the_share(metrics: PrometheusSource) -> None:
     """Prometheus itself reads the window that was sent."""
     window = "count_over_time(vector(1)[{{ interval }}:1s])"
 
@@ -90,7 +95,7 @@ async def test_a_number_is_never_older_than_the_share(metrics: ports.Metrics) ->
     assert answers == tuple(map(Answered, (60.0, 10.0, 20.0, 1.0, 60.0)))
 
 
-async def test_both_sides_are_sampled_at_the_same_moments(metrics: ports.Metrics) -> None:
+async def test_both_sides_are_sampled_at_the_same_moments(metrics: PrometheusSource) -> None:
     step = 5
     edge = (int(time.time()) // step) * step - 2 * step
     known = [
@@ -101,7 +106,7 @@ async def test_both_sides_are_sampled_at_the_same_moments(metrics: ports.Metrics
         {"name": "nan", "query": "vector(0)/0"},
     ]
     check = Check(
-        "all", source=Source.JUDGE, judge={"metrics": known}, window=dt.timedelta(seconds=step)
+        "all", kind=CheckKind.JUDGE, judge={"metrics": known}, window=dt.timedelta(seconds=step)
     )
 
     sides = await metrics.compare(check, about(since=32.0))
@@ -113,33 +118,32 @@ async def test_both_sides_are_sampled_at_the_same_moments(metrics: ports.Metrics
     assert sides.control["slot"] == [1.0] * count
     assert sides.control["never"] == sides.control["nan"] == [None] * count
     late = sides.control["late"]
+    assert isinstance(late, list)
     assert late[-2:] == [1.0, 1.0]
     assert late[:2] == [None, None]
 
 
-@pytest.mark.parametrize(
-    ("control", "is_baseline"), [(messages.Slot.PRIMARY, 0.0), (messages.Slot.BASELINE, 1.0)]
-)
+@pytest.mark.parametrize(("control", "is_baseline"), [(Side.PRIMARY, 0.0), (Side.BASELINE, 1.0)])
 async def test_the_control_is_the_baseline_where_there_is_one(
-    metrics: ports.Metrics, control: messages.Slot, is_baseline: float
+    metrics: PrometheusSource, control: Side, is_baseline: float
 ) -> None:
     asked_of = 'label_replace(vector(1), "t", "{{ target }}", "", "")'
     baseline = 'label_replace(vector(1), "t", "shop-baseline", "", "")'
     query = f"count({asked_of} and {baseline}) or vector(0)"
     judge = {"metrics": [{"name": "who", "query": query}]}
-    check = Check("all", source=Source.JUDGE, judge=judge, window=dt.timedelta(seconds=5))
+    check = Check("all", kind=CheckKind.JUDGE, judge=judge, window=dt.timedelta(seconds=5))
     asked = dataclasses.replace(about(since=32.0), control=control)
 
     sides = await metrics.compare(check, asked)
 
-    assert set(sides.control["who"]) == {is_baseline}
-    assert set(sides.experiment["who"]) == {0.0}
+    who = sides.control["who"], sides.experiment["who"]
+    assert [set(side) for side in who if isinstance(side, list)] == [{is_baseline}, {0.0}]
 
 
-async def test_a_step_that_began_now_has_no_sample_yet(metrics: ports.Metrics) -> None:
+async def test_a_step_that_began_now_has_no_sample_yet(metrics: PrometheusSource) -> None:
     judge = {"metrics": [{"name": "a", "query": "vector(1)"}]}
 
-    sides = await metrics.compare(Check("all", source=Source.JUDGE, judge=judge), about(since=3.0))
+    sides = await metrics.compare(Check("all", kind=CheckKind.JUDGE, judge=judge), about(since=3.0))
 
     assert (sides.control, sides.experiment) == ({"a": []}, {"a": []})
 
@@ -149,22 +153,22 @@ async def test_a_step_that_began_now_has_no_sample_yet(metrics: ports.Metrics) -
     [
         ("sum(", "parse error"),
         (TWO, "query of metric a gives several series instead of one: 2"),
-        ("x{a='{{ nobody }}'}", "argument of the query is missing: nobody"),
+        ("x{a='{{ nobody }}'}", "missing query argument: nobody"),
     ],
 )
 async def test_what_cannot_be_compared_is_said(
-    metrics: ports.Metrics, query: str, said: str
+    metrics: PrometheusSource, query: str, said: str
 ) -> None:
     judge = {"metrics": [{"name": "ok", "query": "vector(1)"}, {"name": "a", "query": query}]}
 
     with pytest.raises(errors.Rejected, match=said):
-        await metrics.compare(Check("all", source=Source.JUDGE, judge=judge), about())
+        await metrics.compare(Check("all", kind=CheckKind.JUDGE, judge=judge), about())
 
 
 async def test_a_rollout_that_the_platform_does_not_run_is_an_error(
-    metrics: ports.Metrics,
+    metrics: PrometheusSource,
 ) -> None:
-    asked = messages.Measure("other", 1, (), version("v1"), version("v2"), 10, now())
+    asked = Subject("other", 1, version("v1"), version("v2"), 10, now())
 
     answer = await metrics.ask(Check("c", "vector(1)"), asked)
 
@@ -200,7 +204,7 @@ async def test_down_slow_and_locked_servers_are_told_apart_and_come_back(
         assert said in answer.reason
 
 
-async def until_answered(metrics: ports.Metrics, check: Check) -> None:
+async def until_answered(metrics: PrometheusSource, check: Check) -> None:
     end = time.monotonic() + 20
     while await metrics.ask(check, about()) != Answered(1.0):
         assert time.monotonic() < end

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.adapters.prometheus import BUILT_IN, Access, NoData, Prometheus, render
+from fairlead.clients.prometheus import BUILT_IN, Access, NoData, Prometheus, render
 from tests.contract.prometheus.test_built_in import Page, first_value, istio, istio_time
 from tools.servers import prometheus
 from tools.servers.prometheus import PrometheusServer

@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from fairlead import bootstrap, settings
-from fairlead._demo.load import Load
-from fairlead.adapters.processes import clean_up
-from fairlead.domain.rollouts import bonds, messages
-from fairlead.engine import library, service
+from fairlead.access import intake
+from fairlead.areas.rollouts import requests, workloads
+from fairlead.areas.rollouts.domain import coordination, messages
+from fairlead.cli.demo.load import Load
+from fairlead.clients.processes import clean_up
 from fairlead.engine import messages as engine_messages
-from fairlead.intents import intake, requests, workloads
-from tests.contract.local import berth
-from tests.contract.local.stage import free_port
+from fairlead.engine import service, visibility
+from tests.contract.local import shop_platform
+from tests.contract.local.shop_versions import free_port
 
-STREAM = bonds.rollout_stream("shop")
+STREAM = coordination.rollout_stream("shop")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -38,30 +39,34 @@ class Plane:
         return Load(self.url, **more)
 
     async def deploy(self, version: str, arguments: Sequence[str] = (), **more: Any) -> None:
-        words = berth.document(version, self.port, arguments, **more)
+        words = shop_platform.document(version, self.port, arguments, **more)
         await self.deployer.deploy(intake.LOCAL, words | {"metricsPort": self.metrics_port})
 
     async def live(self, version: str, arguments: Sequence[str] = (), **more: Any) -> None:
         """The first version, until it carries everything."""
         await self.deploy(version, arguments, **more)
-        await self.until(lambda book, state: state == "Idle")
+        await self.until(lambda rollout, state: state == "Idle")
 
     async def ended(self) -> tuple[str, str]:
         """How the run that is under way ended, and why."""
-        book = await self.until(lambda book, state: state == "Idle" and bool(book["outcome"]))
-        return book["outcome"]["ending"], book["outcome"]["why"]
+        rollout = await self.until(
+            lambda rollout, state: state == "Idle" and bool(rollout["outcome"])
+        )
+        return rollout["outcome"]["ending"], rollout["outcome"]["why"]
 
     async def at(self, share: int) -> None:
         await self.until(
-            lambda book, state: state == "Watching" and book["route"]["split"]["canary"] == share
+            lambda rollout, state: (
+                state == "Analysing" and rollout["route"]["split"]["canary"] == share
+            )
         )
 
     async def until_told(self, check: str, words: str) -> None:
         """Until a check's last answer has these words in it."""
         async with asyncio.timeout(60):
             while True:
-                view = await self.engine.read(lambda s: library.stream(s, STREAM))
-                if words in view.data.get("inquiry", {}).get("told", {}).get(check, ""):
+                view = await self.engine.read(lambda s: visibility.stream(s, STREAM))
+                if words in view.data.get("round", {}).get("reasons", {}).get(check, ""):
                     return
                 await asyncio.sleep(0.1)
 
@@ -72,10 +77,10 @@ class Plane:
         with self.engine.watch() as signal:
             async with asyncio.timeout(seconds):
                 while True:
-                    view = await self.engine.read(lambda s: library.stream(s, STREAM))
-                    book: dict[str, Any] = view.data.get("book", {})
-                    if holds(book, view.state):
-                        return book
+                    view = await self.engine.read(lambda s: visibility.stream(s, STREAM))
+                    rollout: dict[str, Any] = view.data.get("rollout", {})
+                    if holds(rollout, view.state):
+                        return rollout
                     await signal.wait()
                     signal.clear()
 
@@ -88,26 +93,28 @@ class Plane:
 
     async def shares(self) -> list[int]:
         """The shares that were reached, of all runs."""
-        events = await self.engine.read(lambda s: library.events(s, STREAM, 0, 5000))
+        events = await self.engine.read(lambda s: visibility.events(s, STREAM, 0, 5000))
         return [each.data["share"] for each in events if each.type == "StepReached"]
 
 
 @contextlib.asynccontextmanager
 async def plane(
-    folder: Path, measures: settings.MeasureSettings | None = None
+    folder: Path, measures: settings.MeasureSettings | None = None, database: str = ""
 ) -> AsyncIterator[Plane]:
+    """A control plane with a state folder, and a store of its own unless one is shared."""
     chosen = settings.Settings(
-        store=settings.StoreSettings(state_dir=folder),
+        store=settings.StoreSettings(state_dir=folder, database_url=database),
         measures=measures or settings.MeasureSettings(),
     )
-    players = bootstrap.joined(chosen, bootstrap.cast())
-    assert players.ground is not None
-    kept = bootstrap.store(chosen.store, players)
+    installation = bootstrap.with_platforms(chosen, bootstrap.installation())
+    target = installation.services.find(workloads.DEPLOY_TARGET)
+    assert target is not None
+    kept = installation.store(chosen.store)
     kept.migrate()
-    made = bootstrap.engine(chosen, players, kept)
+    made = installation.engine(chosen, kept)
     try:
-        async with bootstrap.beside(players, made), made.running() as engine:
-            deployer = workloads.Deployer(players.ground, intake.Intake(engine))
+        async with installation.in_background(made), made.running() as engine:
+            deployer = workloads.Deployer(target, intake.Intake(engine))
             yield Plane(engine, deployer, folder, free_port(), free_port())
     finally:
         await clean_up(folder / "local" / "processes", drain_seconds=2.0)

@@ -1,13 +1,13 @@
-"""Whole releases through a real Envoy: good ones arrive, bad ones go home, nobody is lost."""
+"""Whole releases through a real Envoy: good ones arrive, bad ones roll back, nobody is lost."""
 
 import asyncio
 from typing import Any
 
 import pytest
 
-from fairlead._demo.load import Tally
-from fairlead.domain.rollouts import messages
-from tests.contract.local.stage import four_deviations
+from fairlead.areas.rollouts.domain import messages
+from fairlead.cli.demo.load import Tally
+from tests.contract.local.shop_versions import four_deviations
 from tests.e2e.releases.plane import Plane
 
 pytestmark = [pytest.mark.xdist_group("envoy"), pytest.mark.slow]
@@ -34,22 +34,22 @@ async def test_over_20000_requests_only_a_bad_version_fails_any(plane: Plane) ->
             await plane.say(messages.Approve("test"), f"approve {share}")
         promoted = await plane.ended()
         await plane.deploy("v3", ["--errors", "0.05"], **STEPPED)
-        taken_back = await plane.ended()
+        rolled_back = await plane.ended()
         await load.at_least(max(500, 20_000 - load.tally.sent - total.sent))
     total.answers += load.tally.answers
     total.broken += load.tally.broken
 
     assert total.sent >= 20_000
     assert promoted[0] == "Promoted"
-    assert taken_back[0] == "TakenBack"
-    assert taken_back[1].startswith("Failed at 10 %: success: ")
+    assert rolled_back[0] == "RolledBack"
+    assert rolled_back[1].startswith("Failed at 10 %: success: ")
     assert await plane.shares() == [10, 50, 100, 10]
     assert total.lost == 0, total
     failures = {whose for whose, status in total.answers if status >= 500}
     assert failures == {"v3"}
 
 
-async def test_a_version_three_times_slower_is_taken_back_at_its_first_step(plane: Plane) -> None:
+async def test_a_version_three_times_slower_is_rolled_back_at_its_first_step(plane: Plane) -> None:
     way: dict[str, Any] = {
         "strategy": {"steps": [20], "pause": "4s"},
         "checks": [{"name": "latency", "metric": "request-duration", "high": 190} | OFTEN],
@@ -62,15 +62,15 @@ async def test_a_version_three_times_slower_is_taken_back_at_its_first_step(plan
         slow = await plane.ended()
 
     assert good[0] == "Promoted", good
-    assert slow[0] == "TakenBack"
-    assert "is above the upper bound of 190" in slow[1]
+    assert slow[0] == "RolledBack"
+    assert " ms, limit 190 ms" in slow[1]
     assert await plane.shares() == [20, 100, 20]
     assert load.tally.failed == 0
 
 
 @pytest.mark.parametrize(
     ("policy", "then"),
-    [("pass", "Promoted"), ("fail", "TakenBack"), ("inconclusive", "paused"), ("wait", "paused")],
+    [("pass", "Promoted"), ("fail", "RolledBack"), ("inconclusive", "paused"), ("wait", "paused")],
 )
 async def test_a_version_without_traffic_follows_its_policy(
     plane: Plane, policy: str, then: str
@@ -82,21 +82,21 @@ async def test_a_version_without_traffic_follows_its_policy(
     await plane.deploy("v2", **way)
 
     if then == "paused":
-        book = await plane.until(lambda book, _: bool(book["paused"]))
-        assert "no data" in book["paused"]["why"]
+        rollout = await plane.until(lambda rollout, _: bool(rollout["paused"]))
+        assert "no data" in rollout["paused"]["why"]
         assert (await plane.load().send(50)).failed == 0
     else:
         assert (await plane.ended())[0] == then
 
 
 @pytest.mark.parametrize(
-    ("baseline", "ending"), [(False, "TakenBack"), (True, "Promoted")], ids=["primary", "baseline"]
+    ("baseline", "ending"), [(False, "RolledBack"), (True, "Promoted")], ids=["primary", "baseline"]
 )
 async def test_a_good_version_that_is_cold_at_first_is_compared_with_a_cold_baseline(
     plane: Plane, *, baseline: bool, ending: str
 ) -> None:
     """Beside the warm primary it would look slow; beside the old version made new it does not."""
-    shop = ["--delay-ms", "20", "--cold-seconds", "12"]
+    shop = ["--delay-ms", "20", "--cold-seconds", "16"]
     metric = {
         "name": "request-duration",
         "analysisConfigurations": {
@@ -111,7 +111,7 @@ async def test_a_good_version_that_is_cold_at_first_is_compared_with_a_cold_base
     strategy = {"steps": [25], "pause": "1s", "baseline": baseline}
     way: dict[str, Any] = {"strategy": strategy, "checks": [judge]}
     await plane.live("v1", shop, **way)
-    await asyncio.sleep(12)
+    await asyncio.sleep(16)
     async with plane.load(per_second=120).running() as load:
         await plane.deploy("v2", shop, **way)
         await plane.at(25)
@@ -135,5 +135,5 @@ async def test_the_judge_compares_both_versions_by_envoys_numbers(plane: Plane) 
         await plane.deploy("v2", ["--errors", "0.2"], **way)
         ending, why = await plane.ended()
 
-    assert ending == "TakenBack", why
+    assert ending == "RolledBack", why
     assert "request-success-rate" in why

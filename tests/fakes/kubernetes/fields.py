@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from fairlead.adapters.kubernetes.objects import Object
+from fairlead.kubernetes.objects import Object
 from tests.fakes.kubernetes.kinds import Served
 from tests.fakes.kubernetes.refusals import RefusalError
 

@@ -6,8 +6,8 @@ The real ones are other processes and take a while; the contract suite waits for
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from fairlead.adapters.kubernetes import objects
-from fairlead.adapters.kubernetes.objects import Key, Object
+from fairlead.kubernetes import objects
+from fairlead.kubernetes.objects import Key, Object
 
 Place = tuple[str, Key]
 _POLICIES = frozenset({"orphan", "foregroundDeletion"})

@@ -7,7 +7,7 @@ import itertools
 from collections.abc import AsyncIterator, Callable
 from datetime import UTC, datetime, timedelta
 
-from fairlead.adapters.kubernetes.clock import Clock
+from fairlead.kubernetes.client.clock import Clock
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 

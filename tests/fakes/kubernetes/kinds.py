@@ -5,7 +5,7 @@ import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from fairlead.adapters.kubernetes.objects import Object, Resource
+from fairlead.kubernetes.objects import Object, Resource
 
 # A list whose items are told apart by fields ("map"), by value ("set"), or not at all.
 ListKeys = Mapping[str, tuple[str, ...]]

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from fairlead.adapters.kubernetes.objects import Object
+from fairlead.kubernetes.objects import Object
 from tests.fakes.kubernetes import fields
 from tests.fakes.kubernetes.kinds import Served
 

@@ -7,8 +7,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 import msgspec
 
-from fairlead.adapters.kubernetes.objects import Resource
-from fairlead.adapters.kubernetes.schema import Column, Kind, Rule, keyed
+from fairlead.kubernetes.objects import Resource
+from fairlead.kubernetes.schema import Column, KindSchema, Rule, keyed
 
 Share = Annotated[int, msgspec.Meta(ge=0, le=100)]
 
@@ -25,8 +25,8 @@ class Mode(enum.Enum):
     MANUAL = "Manual"
 
 
-class ShipSpec(msgspec.Struct, frozen=True, rename="camel"):
-    """A ship, as asked for.
+class GadgetSpec(msgspec.Struct, frozen=True, rename="camel"):
+    """A gadget, as asked for.
 
     More words that no user needs.
     """
@@ -50,15 +50,15 @@ class ShipSpec(msgspec.Struct, frozen=True, rename="camel"):
 
 
 @dataclasses.dataclass(frozen=True)
-class ShipStatus:
+class GadgetStatus:
     phase: str = ""
     since: datetime | None = None
 
 
-SHIPS = Kind(
-    Resource("tests.fairlead.dev", "v1alpha1", "ships", "Ship"),
-    ShipSpec,
-    ShipStatus,
+GADGETS = KindSchema(
+    Resource("tests.fairlead.dev", "v1alpha1", "gadgets", "Gadget"),
+    GadgetSpec,
+    GadgetStatus,
     short_names=("shp",),
     categories=("all",),
     columns=(Column("Phase", ".status.phase"), Column("Age", ".metadata.age", "date", priority=1)),

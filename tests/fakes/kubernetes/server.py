@@ -14,7 +14,7 @@ from typing import Any
 
 from aiohttp import web
 
-from fairlead.adapters.kubernetes.objects import Key, Object
+from fairlead.kubernetes.objects import Key, Object
 from tests.fakes.kubernetes import patches, selectors
 from tests.fakes.kubernetes.kinds import Served
 from tests.fakes.kubernetes.ownership import Write

@@ -10,9 +10,9 @@ import uuid
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from fairlead.adapters.kubernetes import clock as clocks
-from fairlead.adapters.kubernetes import objects
-from fairlead.adapters.kubernetes.objects import Key, Object
+from fairlead.kubernetes import objects
+from fairlead.kubernetes.client import clock as clocks
+from fairlead.kubernetes.objects import Key, Object
 from tests.fakes.kubernetes import fields, garbage, kinds, ownership, refusals, validation
 from tests.fakes.kubernetes.garbage import Place
 from tests.fakes.kubernetes.kinds import Served
@@ -228,11 +228,11 @@ class Store:
         """The main road does not touch status; the status road touches nothing else."""
         kept = new["metadata"].get("managedFields", live["metadata"].get("managedFields", []))
         if write.subresource == "status":
-            road = copy.deepcopy(live)
-            road.pop("status", None)
+            outside = copy.deepcopy(live)
+            outside.pop("status", None)
             if "status" in new:
-                road["status"] = new["status"]
-            new = road
+                outside["status"] = new["status"]
+            new = outside
         elif served.status:
             new = {k: v for k, v in new.items() if k != "status"}
             if "status" in live:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from fairlead.domain.analysis import conditions, verdict
-from fairlead.domain.analysis.conditions import Answered, Bounds, Conditions, Phase, Silent
+from fairlead.analysis import conditions, verdict
+from fairlead.analysis.conditions import Answered, Bounds, Conditions, Phase, Silent
 
 SUCCESS = conditions.read("result[0] >= 0.95")
 FAILURE = conditions.read("result[0] < 0.90")
@@ -42,18 +42,49 @@ def test_a_measurement_tells_the_result_and_the_condition() -> None:
 
 
 @pytest.mark.parametrize(
-    ("bounds", "value", "expected", "told"),
+    ("bounds", "value", "then"),
     [
-        (Bounds(99, None), 99.0, Phase.SUCCESSFUL, "99 is within its bounds"),
-        (Bounds(99, None), 98.5, Phase.FAILED, "98.5 is below the lower bound of 99"),
-        (Bounds(None, 500), [400, 501], Phase.FAILED, "501 is above the upper bound of 500"),
-        (Bounds(None, 500), "x", Phase.ERROR, "bounds need numbers, and the result is 'x'"),
-        (Bounds(0, 1), True, Phase.ERROR, "bounds need numbers, and the result is True"),
-        (Bounds(0, 1), math.inf, Phase.FAILED, "inf is above the upper bound of 1"),
+        (Bounds(99, None), 99.0, (Phase.SUCCESSFUL, "result 99, limit 99", 99.0, 99)),
+        (Bounds(99, None), 98.5, (Phase.FAILED, "result 98.5, limit 99", 98.5, 99)),
+        (Bounds(None, 500), [400, 501], (Phase.FAILED, "result 501, limit 500", 501.0, 500)),
+        (Bounds(None, 500), [9, 499], (Phase.SUCCESSFUL, "result 499, limit 500", 499.0, 500)),
+        (Bounds(2, 5), 4, (Phase.SUCCESSFUL, "result 4, limits 2 to 5", 4.0, 5)),
+        (Bounds(None, 500), "x", (Phase.ERROR, "limits need numbers, and the result is 'x'")),
+        (Bounds(0, 1), True, (Phase.ERROR, "limits need numbers, and the result is True")),
+        (Bounds(0, 1), math.inf, (Phase.FAILED, "result inf, limit 1", math.inf, 1)),
+        (Bounds(), 3, (Phase.SUCCESSFUL, "result 3, no limit")),
     ],
 )
-def test_bounds(bounds: Bounds, value: Any, expected: Phase, told: str) -> None:
-    assert conditions.measure(Answered(value), bounds) == conditions.Measurement(expected, told)
+def test_bounds(bounds: Bounds, value: Any, then: tuple[Any, ...]) -> None:
+    assert conditions.measure(Answered(value), bounds) == conditions.Measurement(*then)
+
+
+def test_a_number_is_told_with_its_name_and_its_unit() -> None:
+    latency = conditions.MetricLabel("p99 latency", "ms")
+
+    then = conditions.measure(Answered(529.0), Bounds(high=200), metric=latency)
+
+    assert then is not None
+    assert then.reason == "p99 latency 529 ms, limit 200 ms"
+
+
+@pytest.mark.parametrize(
+    ("condition", "value", "limit"),
+    [
+        ("result < 1", 3.0, 1.0),
+        ("result[0] >= 0.95", [0.92], 0.95),
+        ("result < 1 && result > 0", 3.0, None),
+        ("len(result) < 2", [1.0, 2.0, 3.0], 2.0),
+        ("result == 'up'", "down", None),
+    ],
+)
+def test_a_condition_that_is_one_comparison_tells_its_limit(
+    condition: str, value: Any, limit: float | None
+) -> None:
+    then = conditions.measure(Answered(value), Conditions(success=conditions.read(condition)))
+
+    assert then is not None
+    assert then.limit == limit
 
 
 @pytest.mark.parametrize(
@@ -142,8 +173,8 @@ def test_bounds_hold_for_every_number() -> None:
 
 
 def test_no_data_says_what_was_missing() -> None:
-    then = conditions.measure(Silent("no series fits"), NOTHING, verdict.NoData.FAIL)
+    then = conditions.measure(Silent("no series matches"), NOTHING, verdict.NoData.FAIL)
 
     assert then == conditions.Measurement(
-        Phase.FAILED, "no data: no series fits; the policy is fail"
+        Phase.FAILED, "no data: no series matches; the policy is fail"
     )

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead import errors
-from fairlead.domain.analysis import classify, document, judge, samples, second_look, verdict
+from fairlead.analysis import classify, document, judge, looks, samples, verdict
 
 TEXT = st.text(st.characters(exclude_categories=()), max_size=5)
 JSON = st.recursive(
@@ -91,15 +91,15 @@ def test_our_judge_can_be_set() -> None:
         "name": "fairlead",
         "confidence": 0.9,
         "tolerance": 0.1,
-        "looks": ["spread"],
-        "countsConfidence": 0.95,
         "spread": 2,
+        "plan": {"samples": 30, "every": 3, "steps": 2, "share": 0.1},
     }
 
     then = document.read(case(judge=given_judge)).bench
 
     assert then.strictness == classify.Strictness(0.9, 0.1, as_kayenta=False)
-    assert then.attention == second_look.Attention((second_look.Look.SPREAD,), 0.95, 2.0)
+    assert then.spread == 2
+    assert then.plan == looks.Plan(samples=30, every=3, parts=2, share=0.1)
 
 
 def test_a_configuration_as_kayenta_stores_it_is_taken() -> None:
@@ -138,8 +138,10 @@ def test_missing_samples_have_three_spellings() -> None:
         b'"experiment": {"m": ["Infinity", -Infinity, 1e999]}}'
     )
 
-    assert [math.isnan(value) for value in then.control["m"]] == [True, True, True, False]
-    assert list(then.experiment["m"]) == [math.inf, -math.inf, math.inf]
+    control = then.control["m"]
+    assert isinstance(control, list)
+    assert [math.isnan(value) for value in control] == [True, True, True, False]
+    assert then.experiment["m"] == [math.inf, -math.inf, math.inf]
 
 
 def test_a_metric_without_samples_is_a_case_of_no_data() -> None:
@@ -215,10 +217,12 @@ def test_an_empty_list_of_groups_is_kept_for_kayenta_only() -> None:
         (case(judge={"tolerance": -0.1}), "-0.1 is out of range", "config.judge.tolerance"),
         (case(judge={"spread": 0.5}), "0.5 is out of range", "config.judge.spread"),
         (
-            case(judge={"name": "kayenta", "countsConfidence": 0.9}),
-            "the kayenta judge takes no second look",
-            "config.judge.countsConfidence",
+            case(judge={"name": "kayenta", "plan": {"samples": 30}}),
+            "the kayenta judge knows no such thing",
+            "config.judge.plan",
         ),
+        (case(judge={"plan": {"samples": 0}}), "0 is out of range", "config.judge.plan.samples"),
+        (case(judge={"plan": {"share": 1}}), "1 is out of range", "config.judge.plan.share"),
         (
             case(classifier={"groupWeights": {"speed": 101}}),
             "weights add up to 101",
@@ -250,7 +254,11 @@ def test_an_empty_list_of_groups_is_kept_for_kayenta_only() -> None:
             "config.scoreThresholds",
         ),
         (case() | {"control": []}, "an object of metric names and samples is needed", "control"),
-        (case() | {"control": {"latency": 3}}, "a list of samples is needed", "control.latency"),
+        (
+            case() | {"control": {"latency": 3}},
+            "a list of samples, or an object",
+            "control.latency",
+        ),
         (
             case() | {"control": {"other": []}},
             "no metric of the config has this name",
@@ -308,7 +316,7 @@ def test_too_many_metrics_are_refused() -> None:
 def test_numbers_of_any_length_are_numbers() -> None:
     text = json.dumps(case()).replace("[1, 2, 3]", f"[{'9' * 5000}, 2, 3]")
 
-    assert document.parse(text.encode()).control["latency"][0] == math.inf
+    assert document.parse(text.encode()).control["latency"] == [math.inf, 2, 3]
 
 
 @given(JSON)

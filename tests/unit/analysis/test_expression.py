@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead import errors
-from fairlead.domain.analysis import evaluation, expression
+from fairlead.analysis import evaluation, expression
 
 PIECES = [
     *("result", "#", "nil", "true", "isNaN", "len", "all", "default", "not", "in", "and", "or"),

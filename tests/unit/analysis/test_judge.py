@@ -1,8 +1,11 @@
 """Whole judgements: score, verdict, policies for no data, warnings."""
 
+import dataclasses
+
 import pytest
 
-from fairlead.domain.analysis import classify, judge, score, verdict
+from fairlead import errors
+from fairlead.analysis import classify, judge, samples, score, verdict
 
 GOOD = [10.0, 11.0, 12.0, 10.5, 11.5, 12.5]
 BAD = [value + 100 for value in GOOD]
@@ -81,13 +84,45 @@ def test_half_of_the_metrics_without_data_is_no_basis() -> None:
     assert then.reason == "1 of 2 metrics have no data, which is half or more"
 
 
-def test_an_error_lowers_kayentas_score_never_and_ours_as_no_data() -> None:
+def test_two_samples_pass_at_kayenta_and_are_not_enough_for_us() -> None:
     metric = rule("a")
     given = judge.Case((metric,), {"a": [1.0]}, {"a": [9.0]}, bench=judge.KAYENTA)
     ours = judge.Case((metric,), {"a": [1.0]}, {"a": [9.0]})
 
+    then = judge.judge(ours)
+
     assert judge.judge(given).verdict is verdict.Verdict.PASS
-    assert judge.judge(ours).verdict is verdict.Verdict.FAIL
+    assert then.verdict is verdict.Verdict.WAIT
+    assert then.reason.startswith("a: not enough samples yet: 1 so far, about 5 needed")
+
+
+def test_kayenta_judges_counts_by_their_rates() -> None:
+    """A source may know more than its judge: the verdict is that on the same samples."""
+    control = samples.Counted((1, 0, 2, 1) * 5, (100,) * 20)
+    experiment = samples.Counted((9, 8, 7, 9) * 5, (100,) * 20)
+    rule = classify.Rule("errors")
+
+    counted = judge.find(rule, control, experiment, judge.KAYENTA)
+
+    assert counted == judge.find(rule, control.rates, experiment.rates, judge.KAYENTA)
+    assert counted.label is verdict.Label.HIGH
+
+
+def test_ten_metrics_alike_share_one_chance_of_a_false_alarm() -> None:
+    alone = judge.Case((rule("a"),), {"a": GOOD}, {"a": BAD})
+    ten = dataclasses.replace(alone, rules=tuple(rule(letter) for letter in "abcdefghij"))
+
+    # 6 samples a side part once in 924, which one metric may say and ten may not yet.
+    assert judge.find_all(alone)[0].label is verdict.Label.HIGH
+    assert judge.find_all(ten)[0].label is verdict.Label.NO_DATA
+
+
+def test_a_side_without_samples_has_no_kind() -> None:
+    counted = samples.Counted((1,), (9,))
+
+    assert judge.find(rule("a"), counted, [], judge.Bench()).label is verdict.Label.NO_DATA
+    with pytest.raises(errors.Rejected, match="sides of metric a are of two kinds"):
+        judge.find(rule("a"), counted, [1.0], judge.Bench())
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,9 @@ import datetime as dt
 import pytest
 
 from fairlead import errors
-from fairlead.domain.analysis import limits
-from fairlead.domain.analysis.conditions import Phase
-from fairlead.domain.analysis.limits import Limits, MetricStanding, Standing, Tally
+from fairlead.analysis import limits
+from fairlead.analysis.conditions import Phase
+from fairlead.analysis.limits import Limits, MetricStanding, Standing, Tally
 
 MINUTE = dt.timedelta(minutes=1)
 START = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
@@ -82,7 +82,7 @@ def test_an_endless_metric_ends_well_unless_a_limit_is_broken(letters: str, expe
 
 def test_the_reason_tells_the_count_and_the_limit() -> None:
     assert limits.stand(times(5, failure_limit=1), tally("FSF")) == Standing(
-        Phase.FAILED, "2 failed, at most 1 may"
+        Phase.FAILED, "2 of 3 measurements failed, limit 1"
     )
 
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.domain.analysis import ranksum, statistics
+from fairlead.analysis import ranksum, statistics
 
 VALUES = st.floats(-1e6, 1e6, allow_nan=False).map(lambda value: round(value, 3))
 SIDE = st.lists(VALUES, min_size=1, max_size=12)

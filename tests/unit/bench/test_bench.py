@@ -71,8 +71,8 @@ def test_json_is_one_object_and_nothing_else_on_standard_output() -> None:
 
     (line,) = done.stdout.splitlines()
     assert done.returncode == 0, done.stderr
-    assert json.loads(line).keys() == {"name", "figures", "ratios", "spread"}
-    assert json.loads(line)["figures"]["help_seconds"] > 0
+    assert json.loads(line).keys() == {"name", "measurements", "ratios", "spread"}
+    assert json.loads(line)["measurements"]["help_seconds"] > 0
     assert "bench: start" in done.stderr
 
 
@@ -85,7 +85,7 @@ def test_the_engine_runs_against_the_raw_loop_and_an_absent_peer_is_left_out(
     found = json.loads(out)
     assert code == 0
     assert found["name"] == "tiny"
-    assert found["figures"]["ours_per_second"] > 0
+    assert found["measurements"]["ours_per_second"] > 0
     assert found["ratios"].keys() == {"raw_sqlite"}
     assert found["spread"].keys() == {"ours_per_second", "raw_sqlite"}
     assert "no_such_package is not installed" in err
@@ -108,9 +108,9 @@ def test_without_json_one_table_is_printed(
 ) -> None:
     program.main(["run", "--quick"], [tiny(tmp_path)])
 
-    head, _, figure, ratio = capsys.readouterr().out.splitlines()
-    assert head.split() == ["benchmark", "figure", "value", "spread"]
-    assert figure.startswith("tiny       ours_per_second")
+    head, _, measurement, ratio = capsys.readouterr().out.splitlines()
+    assert head.split() == ["benchmark", "measurement", "value", "spread"]
+    assert measurement.startswith("tiny       ours_per_second")
     assert ratio.startswith("tiny       ratio raw_sqlite")
 
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from bench import anchorage, canary_race, canary_rest, shipyard
+from bench import canary_race, canary_rest, kwok_cluster, peers_build
 from bench.contestants import canaries, canaries_argo, canaries_ours
 from fairlead import errors
-from fairlead.adapters.kubernetes.cache import Cache
-from fairlead.adapters.kubernetes.objects import Key, Object, Resource
+from fairlead.kubernetes.cache.store import Cache
+from fairlead.kubernetes.objects import Key, Object, Resource
 from tools.cluster import parts, process
 
 # Does what the real one would leave behind.
@@ -27,7 +27,7 @@ esac
 
 
 @pytest.fixture
-def yard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+def build_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A machine with a stand-in for Go, and nothing built."""
     go = tmp_path / "bin" / "go"
     go.parent.mkdir()
@@ -44,36 +44,36 @@ def yard(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     parts.go_version.cache_clear()
 
 
-def test_a_peer_is_built_once_and_found_by_every_clone(yard: Path) -> None:
-    assert shipyard.argo_rollouts() is None
+def test_a_peer_is_built_once_and_found_by_every_clone(build_folder: Path) -> None:
+    assert peers_build.argo_rollouts() is None
 
-    folder = shipyard.build()
+    folder = peers_build.build()
 
-    found = shipyard.argo_rollouts()
+    found = peers_build.argo_rollouts()
     assert found is not None
-    assert folder.parent == yard / "peers"
+    assert folder.parent == build_folder / "peers"
     assert found.program.parent == folder
     assert [file.name for file in found.crds.iterdir()] == ["rollout-crd.yaml"]
 
 
 def test_without_go_a_peer_that_was_built_is_used_and_one_that_was_not_is_refused(
-    yard: Path, monkeypatch: pytest.MonkeyPatch
+    build_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    shipyard.build()
+    peers_build.build()
     monkeypatch.setenv("PATH", "/nonexistent")
     parts.go_version.cache_clear()
 
-    assert shipyard.build().parent == yard / "peers"
+    assert peers_build.build().parent == build_folder / "peers"
 
-    monkeypatch.setenv("FAIRLEAD_CACHE", str(yard / "empty"))
+    monkeypatch.setenv("FAIRLEAD_CACHE", str(build_folder / "empty"))
     with pytest.raises(errors.Unavailable, match="go is not on PATH"):
-        shipyard.build()
+        peers_build.build()
 
 
 def test_the_ledger_counts_what_the_api_server_wrote_down_watches_aside(tmp_path: Path) -> None:
     log = tmp_path / "audit.log"
-    ledger = anchorage.Ledger(log)
-    assert ledger.total() == 0
+    request_count = kwok_cluster.RequestCount(log)
+    assert request_count.total() == 0
 
     lines = [
         _line("create", "replicasets"),
@@ -82,12 +82,12 @@ def test_the_ledger_counts_what_the_api_server_wrote_down_watches_aside(tmp_path
     ]
     text = "".join(lines)
     log.write_text(text[:-20])
-    assert ledger.total() == 1
+    assert request_count.total() == 1
 
     # The rest of a line that was read half is the rest of that line.
     log.write_text(text)
-    assert ledger.total() == 2
-    assert ledger.asked == {"create replicasets": 1, "patch rollouts/status": 1}
+    assert request_count.total() == 2
+    assert request_count.asked == {"create replicasets": 1, "patch rollouts/status": 1}
 
 
 def test_a_racer_is_measured_by_the_kernel_s_own_account(tmp_path: Path) -> None:
@@ -105,10 +105,10 @@ def test_a_racer_is_measured_by_the_kernel_s_own_account(tmp_path: Path) -> None
 
 async def test_all_are_there_when_the_last_one_says_so(tmp_path: Path) -> None:
     cache = Cache(canaries_argo.ROLLOUTS)
-    sight = canary_race.Sight(cache)
+    sight = canary_race.WatchCount(cache)
     server = process.Process(["/bin/sleep", "60"], tmp_path / "log")
     racer = canary_race.Racer(server)
-    argo = canaries_argo.ArgoRollouts(shipyard.ArgoRollouts(Path("p"), Path("c")))
+    argo = canaries_argo.ArgoRollouts(peers_build.ArgoRollouts(Path("p"), Path("c")))
     try:
         cache.put(_rollout("a", 1, "Healthy"))
         sight.expect([Key("bench", "a"), Key("bench", "b")], argo.is_idle)
@@ -126,7 +126,7 @@ async def test_all_are_there_when_the_last_one_says_so(tmp_path: Path) -> None:
 
 
 def test_argo_rollouts_is_paused_only_by_a_status_about_its_newest_spec() -> None:
-    argo = canaries_argo.ArgoRollouts(shipyard.ArgoRollouts(Path("p"), Path("c")))
+    argo = canaries_argo.ArgoRollouts(peers_build.ArgoRollouts(Path("p"), Path("c")))
     paused = {"updatedReplicas": 1, "pauseConditions": [{"reason": "CanaryPauseStep"}]}
     now = _rollout("a", 3, "Paused", **paused)
     before = _rollout("a", 3, "Paused", **paused, observedGeneration="0")

@@ -3,22 +3,24 @@
 import datetime as dt
 
 from fairlead import errors
-from fairlead.domain.rollouts import messages
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.ports import Names
-from tests.unit.domain.rollouts.world import START, version
+from fairlead.checks.subject import Names, Side, Subject, Version
+from fairlead.clients.prometheus import BUILT_IN
 
-NOW = START
+NOW = dt.datetime(2030, 1, 1, 12, tzinfo=dt.UTC)
 MINUTE = dt.timedelta(minutes=1)
 
 
-def about(share: int = 10, since: dt.datetime = NOW - 10 * MINUTE) -> messages.Measure:
-    return messages.Measure("team/shop", 7, (), version("v1"), version("v2"), share, since)
+def version(revision: str) -> Version:
+    return Version(revision, revision)
 
 
-def naming(asked: messages.Measure, slot: Slot) -> Names:
+def about(weight: int = 10, since: dt.datetime = NOW - 10 * MINUTE) -> Subject:
+    return Subject("team/shop", 7, version("v1"), version("v2"), weight, since)
+
+
+def naming(asked: Subject, side: Side) -> Names:
     if asked.name != "team/shop":
         raise errors.NotFound(f"no such rollout: {asked.name}", hint="look at their list")
-    name = "shop" if slot is Slot.PRIMARY else f"shop-{slot.value}"
+    name = "shop" if side is Side.PRIMARY else f"shop-{side.value}"
     arguments = {"namespace": "team", "target": name, "service": name, "port": "80"}
-    return Names("istio", arguments)
+    return Names(BUILT_IN["istio"], arguments)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fairlead import errors
-from fairlead.adapters.measures import pointer
+from fairlead.checks import pointer
 
 PAGE = {"data": [{"rate": 0.5}, None], "a/b": 1, "m~n": 2, "": 3, "0": 4}
 

@@ -1,34 +1,30 @@
 """What is wrong with a check is said when it is read, with the field it stands in."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from fairlead import bootstrap
-from fairlead.adapters.measures.hooks import Hosts
-from fairlead.adapters.measures.reading import Reader
-from fairlead.adapters.measures.servers import USUAL, Server, Servers
-from fairlead.adapters.prometheus import Access
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.ports import Names
-from fairlead.domain.rollouts.spec import Check, Source
+from fairlead.checks import providers
+from fairlead.checks.providers import Providers
+from fairlead.checks.spec import Check, CheckKind
+from fairlead.checks.subject import Names, Side
 from fairlead.settings import MeasureSettings
-from tests.unit.adapters.measures.about import about, naming
+from tests.unit.checks.about import about, naming
 
-ACCESS = Access("http://127.0.0.1:9090")
-READER = Reader(
-    Servers({USUAL: Server(ACCESS), "pay": Server(ACCESS, ("pay/*",))}), Hosts.read("gate.example")
+PROVIDERS = providers.found(
+    MeasureSettings(prometheus_url="http://127.0.0.1:9090", hooks_hosts="gate.example")
 )
-POOR = Reader(Servers({}), Hosts())
-NAMES = naming(about(), Slot.CANARY)
+POOR = providers.found(MeasureSettings())
+NAMES = naming(about(), Side.CANARY)
 
 
-def problems(check: Check, reader: Reader = READER, names: Names = NAMES) -> dict[str, str]:
-    return dict(reader.problems(check, "team/shop", names))
+def problems(check: Check, known: Providers = PROVIDERS, names: Names = NAMES) -> dict[str, str]:
+    return dict(known.problems(check, "team/shop", names))
 
 
 def judge(*metrics: dict[str, Any]) -> Check:
-    return Check("all", source=Source.JUDGE, judge={"metrics": list(metrics)})
+    return Check("all", kind=CheckKind.JUDGE, judge={"metrics": list(metrics)})
 
 
 @pytest.mark.parametrize(
@@ -37,8 +33,8 @@ def judge(*metrics: dict[str, Any]) -> Check:
         Check("a", "up"),
         Check("a", "request-success-rate"),
         Check("a", 'x{n="{{ namespace }}",c="{{ primary-service }}"}[{{ interval }}]'),
-        Check("a", "https://gate.example/ask", Source.GATE),
-        Check("a", "https://gate.example/n?of={{ target }}#/rate", Source.WEB),
+        Check("a", "https://gate.example/ask", CheckKind.GATE),
+        Check("a", "https://gate.example/n?of={{ target }}#/rate", source="web"),
         judge({"name": "request-duration"}, {"name": "errors", "query": "sum(errors)"}),
     ],
 )
@@ -51,15 +47,15 @@ def test_a_sound_check_has_none(check: Check) -> None:
     [
         (Check("a"), "query", "a check without a query"),
         (Check("a", "sum("), "query", "not closed, or closed without a beginning: ("),
-        (Check("a", 'x{a="{{ cluster }}"}'), "query", "missing: cluster"),
+        (Check("a", 'x{a="{{ cluster }}"}'), "query", "argument: cluster"),
         (Check("a", "x + {{ namespace }}{}"), "", ""),
         (Check("a", "up", server="pay"), "server", "no server of this name"),
         (Check("a", "up", server="none"), "server", "no server of this name"),
-        (Check("a", "", Source.GATE), "query", "malformed address"),
-        (Check("a", "https://evil.example", Source.GATE), "query", "FAIRLEAD_HOOKS_HOSTS"),
-        (Check("a", "https://evil.example", Source.WEB), "query", "FAIRLEAD_HOOKS_HOSTS"),
-        (Check("a", "https://gate.example#rate", Source.WEB), "query", "malformed pointer"),
-        (Check("a", "https://gate.example/{{ x }}", Source.WEB), "query", "missing: x"),
+        (Check("a", "", CheckKind.GATE), "query", "malformed address"),
+        (Check("a", "https://evil.example", CheckKind.GATE), "query", "FAIRLEAD_HOOKS_HOSTS"),
+        (Check("a", "https://evil.example", source="web"), "query", "FAIRLEAD_HOOKS_HOSTS"),
+        (Check("a", "https://gate.example#rate", source="web"), "query", "malformed pointer"),
+        (Check("a", "https://gate.example/{{ x }}", source="web"), "query", "argument: x"),
         (judge({"name": "errors"}), "judge.metrics[0].query", "without a query"),
         (
             judge({"name": "a", "query": "up"}, {"name": "b", "query": "sum("}),
@@ -85,15 +81,30 @@ def test_an_installation_without_prometheus_says_so() -> None:
 
 
 def test_a_platform_without_a_mesh_has_no_built_in_metrics() -> None:
-    names = Names("", NAMES.arguments)
+    names = Names({}, NAMES.arguments)
 
-    assert "nobody counts" in problems(Check("a", "request-duration"), READER, names)["query"]
+    assert "nobody counts" in problems(Check("a", "request-duration"), PROVIDERS, names)["query"]
 
 
-def test_the_program_makes_one_from_its_settings() -> None:
-    chosen = MeasureSettings(prometheus_url="http://127.0.0.1:9090", hooks_hosts="gate.example")
-    reader = bootstrap.reader(chosen)
+def test_a_file_of_servers_is_chosen_from_by_name(tmp_path: Path) -> None:
+    file = tmp_path / "servers.toml"
+    file.write_text('[pay]\nurl = "http://pay:9090"\nrollouts = ["team/*"]\n')
+    known = providers.found(MeasureSettings(prometheus_servers=str(file)))
 
-    assert problems(Check("a", "up"), reader) == {}
-    assert problems(Check("a", "https://gate.example", Source.GATE), reader) == {}
-    assert list(problems(Check("a", "https://evil.example", Source.GATE), reader)) == ["query"]
+    assert problems(Check("a", "up", server="pay"), known) == {}
+    assert list(problems(Check("a", "up"), known)) == ["query"]
+
+
+@pytest.mark.parametrize(
+    ("check", "said"),
+    [
+        (Check("a", "up", source="datadog"), "none of this name here, but prometheus, web"),
+        (Check("a", "up", CheckKind.GATE, source="prometheus"), "none of this name here"),
+        (
+            Check("a", kind=CheckKind.JUDGE, judge={"metrics": [{"name": "a"}]}, source="web"),
+            "web has no series of both sides",
+        ),
+    ],
+)
+def test_a_provider_that_cannot_answer_is_a_problem_of_its_field(check: Check, said: str) -> None:
+    assert said in problems(check)["source"]

@@ -6,20 +6,20 @@ from typing import Any
 import pytest
 
 from fairlead import errors
-from fairlead.adapters.measures import queries
-from fairlead.domain.analysis import fields
-from fairlead.domain.rollouts.messages import Slot
-from tests.unit.adapters.measures.about import MINUTE, about, naming
+from fairlead.analysis import fields
+from fairlead.checks import queries, spec
+from fairlead.checks.subject import Side
+from tests.unit.checks.about import MINUTE, about, naming
 
 OWN = 'sum(rate(orders{pod=~"{{ target }}-.*",of="{{ primary-target }}"}[{{ interval }}]))'
 
 
-def made(query: str, slot: Slot = Slot.CANARY, window: dt.timedelta = MINUTE) -> str:
+def made(query: str, slot: Side = Side.CANARY, window: dt.timedelta = MINUTE) -> str:
     return queries.rendered(query, *queries.arguments(naming, about(), slot, window))
 
 
 def test_a_built_in_metric_is_asked_of_the_slots_own_workload() -> None:
-    canary, primary = (made("request-success-rate", slot) for slot in (Slot.CANARY, Slot.PRIMARY))
+    canary, primary = (made("request-success-rate", slot) for slot in (Side.CANARY, Side.PRIMARY))
 
     assert 'destination_workload=~"shop-canary"' in canary
     assert 'destination_workload=~"shop"' in primary
@@ -32,7 +32,7 @@ def test_a_template_knows_both_slots() -> None:
 
 def test_a_template_knows_the_rollout() -> None:
     asked = made('x{of="{{ rollout }}",v="{{ revision }}"} > {{ share }}')
-    of_primary = made('x{v="{{ revision }}"}', Slot.PRIMARY)
+    of_primary = made('x{v="{{ revision }}"}', Side.PRIMARY)
 
     assert asked == 'x{of="team/shop",v="v2"} > 10'
     assert of_primary == 'x{v="v1"}'
@@ -63,7 +63,7 @@ def test_an_empty_query_is_refused(query: str) -> None:
 
 def test_a_built_in_metric_needs_somebody_who_counts() -> None:
     with pytest.raises(errors.Rejected, match=r"nobody counts requests.*: request-duration"):
-        queries.rendered("request-duration", "", {})
+        queries.rendered("request-duration", {}, {})
 
 
 @pytest.mark.parametrize(
@@ -102,3 +102,7 @@ def test_a_metric_without_a_query_we_can_read_is_refused(query: object) -> None:
 )
 def test_what_is_not_closed_is_found(query: str, expected: str | None) -> None:
     assert queries.unclosed(query) == expected
+
+
+def test_every_built_in_metric_has_a_title_and_a_unit() -> None:
+    assert set(spec.BUILT_IN) == queries.METRICS

@@ -5,8 +5,8 @@ from pathlib import Path
 import pytest
 
 from fairlead import errors
-from fairlead.adapters.measures import servers
-from fairlead.adapters.measures.servers import USUAL
+from fairlead.checks import servers
+from fairlead.checks.servers import USUAL
 from fairlead.settings import MeasureSettings
 
 FILE = """

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 import structlog
 
-from fairlead import bootstrap, errors
-from fairlead._sample import depot, trip
-from fairlead._sample.messages import Arrive, DriveLeg, Order
+from fairlead import bootstrap, catalog, errors
 from fairlead.cli import app
-from fairlead.cli.surroundings import Surroundings
-from fairlead.engine import library, messages, outbox, projections, service
+from fairlead.console.context import CliContext
+from fairlead.engine import messages, outbox, projections, service, visibility
+from fairlead.engine.sample import depot, trip
+from fairlead.engine.sample.messages import Arrive, DriveLeg, Order
 from fairlead.engine.store import protocol, sqlite
 
 DEPOT = messages.stream_name("depot", "north")
@@ -59,7 +59,7 @@ def run(
     def type_in(*arguments: str, answer: str = "") -> Ran:
         monkeypatch.setattr("sys.stdin", io.StringIO(answer))
         capsys.readouterr()
-        code = app.run(arguments, Surroundings(cast=sample))
+        code = app.run(arguments, CliContext(installation=sample))
         said = capsys.readouterr()
         return Ran(code, said.out, said.err)
 
@@ -73,9 +73,11 @@ def filled(state_dir: Path) -> Path:
     return state_dir
 
 
-def sample() -> bootstrap.Cast:
+def sample() -> bootstrap.Installation:
     view = projections.Projection("trips", 1, key=_trip, fold=projections.one_by_one(_count))
-    return bootstrap.Cast(machines=(depot.DEPOT, trip.TRIP), views=(view,))
+    return bootstrap.Installation(
+        machines=(depot.DEPOT, trip.TRIP), views=(view,), areas=catalog.AREAS
+    )
 
 
 async def _fill(file: Path) -> None:
@@ -97,20 +99,20 @@ async def _fill(file: Path) -> None:
                     signal.clear()
 
 
-async def _drive(leg: DriveLeg, context: outbox.Context) -> Arrive:
+async def _drive(leg: DriveLeg, context: outbox.EffectContext) -> Arrive:
     if context.stream == "trip/north-2" and leg.leg == 2:
         raise errors.Rejected("the road is \x1b[31mclosed", hint="wait for spring")
     return Arrive(leg.leg)
 
 
 def _home(session: protocol.Session) -> int:
-    events = library.events(session, DEPOT)
+    events = visibility.events(session, DEPOT)
     return sum(1 for event in events if event.type == "Returned")
 
 
-def _trip(event: library.EventView) -> str | None:
+def _trip(event: visibility.EventView) -> str | None:
     return event.stream if event.stream.startswith("trip/") else None
 
 
-def _count(row: projections.Row | None, _event: library.EventView) -> projections.Row:
+def _count(row: projections.Row | None, _event: visibility.EventView) -> projections.Row:
     return {"events": (row or {"events": 0})["events"] + 1}

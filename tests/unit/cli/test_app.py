@@ -10,6 +10,7 @@ import pytest
 
 import fairlead
 from fairlead import errors
+from fairlead.area import Area, Command, Verb
 from fairlead.cli import app
 from tests.unit.cli.conftest import Run
 
@@ -35,10 +36,26 @@ def test_help_imports_nothing_heavy() -> None:
     assert done.stderr == b""
 
 
+def test_a_verb_of_two_areas_is_one_command_told_by_the_first() -> None:
+    def area(name: str, *helps: tuple[str, str]) -> Area:
+        verbs = {verb: Verb(verb, "Go", told, told, verb) for verb, told in helps}
+        return Area(name, core="", verbs=verbs)
+
+    first = area("ships", ("approve", "Approve a ship."), ("sail", "Sail."))
+    second = area("trains", ("depart", "Depart."), ("approve", "Approve a train."))
+
+    entries = app.commands((first, second))
+
+    told = {name: entry.help for name, entry in entries.items() if isinstance(entry, Verb)}
+    assert list(told.items()) == [
+        ("approve", "Approve a ship."), ("sail", "Sail."), ("depart", "Depart.")
+    ]  # fmt: skip
+
+
 def test_help_survives_a_command_whose_module_is_missing(
     run: Run, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    entry = app.Entry("fairlead.cli.nowhere:sail", "Sail.")
+    entry = Command("fairlead.cli.nowhere:sail", "Sail.")
     monkeypatch.setattr(app, "COMMANDS", {**app.COMMANDS, "sail": entry})
 
     assert "sail" in run("--help").out
@@ -53,7 +70,7 @@ def test_a_module_that_misses_something_else_is_not_excused(
 ) -> None:
     (tmp_path / "broken_command.py").write_text("import no_such_module\n")
     monkeypatch.syspath_prepend(tmp_path)
-    entry = app.Entry("broken_command:sail", "Sail.")
+    entry = Command("broken_command:sail", "Sail.")
     monkeypatch.setattr(app, "COMMANDS", {"sail": entry})
 
     ran = run("sail")
@@ -76,7 +93,7 @@ def test_version(run: Run) -> None:
         (["events"], "missing argument: STREAM", "see fairlead events --help"),
         (["outbox", "lst"], "no such command: lst", "did you mean fairlead outbox list?"),
         (["get", "--limit", "0"], "invalid value for '--limit'", "see fairlead get --help"),
-        (["get", "-o", "yaml"], "invalid value for '-o'", "see fairlead get --help"),
+        (["get", "-o", "xml"], "invalid value for '-o'", "see fairlead get --help"),
     ],
 )
 def test_a_wrong_command_line_ends_with_2_and_a_hint(
@@ -157,7 +174,7 @@ def test_a_reader_who_leaves_is_no_error(filled: Path) -> None:
     os.close(write_end)
 
     assert done.returncode == app.PIPE_GONE
-    assert done.stderr.decode().splitlines() == ["watching; Ctrl-C ends it"]
+    assert done.stderr.decode().splitlines() == ["watching; press Ctrl-C to stop"]
 
 
 def test_a_named_store_stands_above_the_environment(
@@ -174,5 +191,5 @@ def _command_that_raises(monkeypatch: pytest.MonkeyPatch, error: BaseException) 
     def sail() -> None:
         raise error
 
-    monkeypatch.setattr(app, "COMMANDS", {"sail": app.Entry("nowhere:sail", "Sail.")})
+    monkeypatch.setattr(app, "COMMANDS", {"sail": Command("nowhere:sail", "Sail.")})
     monkeypatch.setattr(app, "load", lambda _name, _entry: sail)

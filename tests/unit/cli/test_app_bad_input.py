@@ -74,7 +74,7 @@ def test_a_file_that_is_no_database(tmp_path: Path) -> None:
 @pytest.mark.parametrize("command", [["get"], ["store", "migrate"], ["store", "status"]])
 def test_a_database_of_a_newer_program(run: Run, filled: Path, command: list[str]) -> None:
     with sqlite3.connect(filled / "fairlead.db") as connection:
-        connection.execute("INSERT INTO migrations VALUES ('9999_future')")
+        connection.execute("INSERT INTO migrations (name) VALUES ('9999_future')")
     connection.close()
 
     ran = run(*command)
@@ -86,7 +86,7 @@ def test_a_database_of_a_newer_program(run: Run, filled: Path, command: list[str
 def test_a_newer_postgres(run: Run, postgres_url: str) -> None:
     assert run("--database-url", postgres_url, "store", "migrate").code == 0
     with psycopg.connect(postgres_url, autocommit=True) as connection:
-        connection.execute("INSERT INTO migrations VALUES ('9999_future')")
+        connection.execute("INSERT INTO migrations (name) VALUES ('9999_future')")
 
     ran = run("--database-url", postgres_url, "get")
 

@@ -1,17 +1,14 @@
 """`fairlead judge`: exit codes, both outputs, standard input, refusals."""
 
 import json
-import time
 from pathlib import Path
 from typing import Any
 
 import click.testing
 import pytest
 
-from bench import judge as bench
+from fairlead.analysis import document
 from fairlead.cli import judge as command
-from fairlead.domain.analysis import document
-from fairlead.domain.analysis import judge as judging
 
 CALM = [100, 102, 98, 101, 99, 100, 103, 97, 100, 101]
 SLOW = [value + 30 for value in CALM]
@@ -68,7 +65,7 @@ def test_json_is_all_that_is_on_standard_output() -> None:
     assert told["score"] == 50
     assert [metric["label"] for metric in told["metrics"]] == ["High", "Pass"]
     assert told["groups"][0] == {"name": "speed", "score": 0.0, "weight": 50.0}
-    assert then.stderr == "warning: metrics with fewer than 50 samples of control: 2 of 2\n"
+    assert then.stderr == ""
 
 
 def test_text_says_the_verdict_first_then_the_numbers_then_why() -> None:
@@ -78,7 +75,7 @@ def test_text_says_the_verdict_first_then_the_numbers_then_why() -> None:
         "Fail: score 50 is below the marginal limit of 75: latency is High",
         "",
         "metric   label  ratio  low  high  estimate",
-        "latency  High   1.3    28   32    30",
+        "latency  High   1.3    27   33    30",
         "errors   Pass   1      -    -     -",
         "",
         "score 50",
@@ -86,8 +83,8 @@ def test_text_says_the_verdict_first_then_the_numbers_then_why() -> None:
         "group health: score 100, weight 50",
         "",
         (
-            "latency: mean 130.1 against 100.1 of control; shifted by 28 to 32 with 98% confidence,"
-            " beyond the tolerated 7.5"
+            "latency: mean 130.1 against 100.1 of control; a shift of 27 to 33 (99.132% confidence,"
+            " one look); chance alone does so once in 1.848e+05"
         ),
         "errors: both sides are identical",
     ]
@@ -159,18 +156,3 @@ def test_help_tells_the_exit_codes() -> None:
     assert then.exit_code == 0
     for code in (*command.EXIT_CODES.values(), 3, 4):
         assert f"\n    {code} " in then.stdout
-
-
-@pytest.mark.slow
-def test_a_thousand_metrics_of_sixty_points_take_less_than_a_second() -> None:
-    # Time of this process, so that a busy machine does not decide; bench/judge.py has the figures.
-    given = bench._case(bench._latency, judging.Bench())
-    took = []
-
-    for _ in range(3):
-        began = time.process_time()
-        then = judging.judge(given)
-        took.append(time.process_time() - began)
-
-    assert len(then.findings) == 1000
-    assert min(took) < 1

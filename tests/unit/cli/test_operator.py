@@ -4,23 +4,24 @@ import pytest
 
 from fairlead import bootstrap, errors
 from fairlead.cli import app
-from fairlead.cli.surroundings import Surroundings
-from tests.operator.flotilla import KIND
-from tests.unit.cli.conftest import Run
+from fairlead.console.context import CliContext
+from tests.operator.sample_kind import KIND
 
 
-def test_an_installation_without_kinds_says_so(run: Run) -> None:
-    ran = run("operator")
+@pytest.mark.usefixtures("state_dir")
+def test_an_installation_without_kinds_says_so(capsys: pytest.CaptureFixture[str]) -> None:
+    code = app.run(["operator"], CliContext(installation=bootstrap.Installation))
 
-    assert ran.code == errors.Rejected.exit_code
-    assert "error: this installation has no kind of Kubernetes object\nhint: " in ran.err
+    assert code == errors.Rejected.exit_code
+    said = capsys.readouterr().err
+    assert "error: this installation has no kind of Kubernetes object\nhint: " in said
 
 
 @pytest.mark.usefixtures("state_dir")
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ((), "not inside a cluster"),
+        ((), "home/.kube/config\nhint: set KUBECONFIG to one, give --kubeconfig, or run in a pod"),
         (("--kubeconfig", "nowhere"), "no kubeconfig there: nowhere"),
     ],
     ids=["no-cluster", "no-file"],
@@ -33,7 +34,8 @@ def test_an_operator_without_a_cluster_says_so(
 ) -> None:
     monkeypatch.delenv("KUBECONFIG", raising=False)
     monkeypatch.delenv("KUBERNETES_SERVICE_HOST", raising=False)
-    cast = Surroundings(cast=lambda: bootstrap.Cast(kinds=[KIND]))
+    monkeypatch.setenv("HOME", "home")
+    cast = CliContext(installation=lambda: bootstrap.Installation(kinds=[KIND]))
 
     code = app.run(["operator", *arguments], cast)
 

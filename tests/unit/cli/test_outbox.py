@@ -49,7 +49,7 @@ def test_discard_asks_and_takes_no_for_no(run: Run, filled: Path, answer: str) -
     ran = run("outbox", "discard", _dead(run), answer=answer)
 
     assert ran.code == app.STOPPED
-    assert ran.err.endswith("left as it is\n")
+    assert ran.err.endswith("nothing changed\n")
     assert _dead(run)
 
 

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import yaml
 
 from fairlead import errors
 from fairlead.cli import app
@@ -35,7 +36,11 @@ def test_get_lists_streams_newest_first(run: Run, filled: Path) -> None:
         (["trip", "--active"], ["trip/north-2"]),
         (["--ended"], ["trip/north-3", "trip/north-1"]),
         (["--limit", "1"], ["trip/north-3"]),
-        (["nothing"], []),
+        (["streams", "--limit", "1"], ["trip/north-3"]),
+        (["depot", "--where", "trips=3"], ["depot/north"]),
+        (["streams", "--where", "trips>2 and open=true"], ["depot/north"]),
+        (["--where", "trips>2", "--where", "open=false"], []),
+        (["--where", "machine=trip", "--active"], ["trip/north-2"]),
     ],
 )
 def test_get_shows_what_is_asked_for(
@@ -44,6 +49,58 @@ def test_get_shows_what_is_asked_for(
     ran = run("get", *arguments, "-o", "json")
 
     assert [each["name"] for each in json.loads(ran.out)] == names
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "told"),
+    [
+        (["depot", "--where", "trip=3"], 3, "error: unknown attribute of depot: trip\n"),
+        (["depot", "--where", "trip=3"], 3, "hint: did you mean trips? use one of: open, trips\n"),
+        (["trip", "--where", "legs=3"], 3, "hint: it has none to search by\n"),
+        (["--where", "trips="], 3, "at character 7, expected a value: trips=\n"),
+        (["depot/north", "--where", "trips=3"], 2, "--where is for lists"),
+        (["rollout", "shop", "--where", "phase=Paused"], 2, "--where is for lists"),
+    ],
+)
+def test_a_filter_that_makes_no_sense_is_refused(
+    run: Run, filled: Path, arguments: list[str], code: int, told: str
+) -> None:
+    ran = run("get", *arguments)
+
+    assert ran.code == code
+    assert told in ran.err
+
+
+@pytest.mark.parametrize(
+    ("line", "told", "hint"),
+    [
+        (["get", "rollot"], "unknown kind: rollot", "did you mean rollout?"),
+        (["get", "rollot", "shop"], "unknown kind: rollot", "did you mean rollout?"),
+        (["get", "nothing"], "unknown kind: nothing", "use one of: application, applications, "),
+        (["watch", "rolluots"], "unknown kind: rolluots", "did you mean rollouts?"),
+        (["watch", "depo/north"], "unknown kind: depo", "did you mean depot?"),
+    ],
+)
+def test_an_unknown_kind_is_refused_with_the_nearest_one(
+    run: Run, filled: Path, line: list[str], told: str, hint: str
+) -> None:
+    ran = run(*line)
+
+    assert (ran.code, ran.out) == (errors.NotFound.exit_code, "")
+    assert f"error: {told}\nhint: {hint}" in ran.err
+
+
+def test_yaml_says_the_same_as_json(run: Run, filled: Path) -> None:
+    for line in (["get"], ["get", "trip/north-1"], ["events", "trip/north-1"]):
+        assert yaml.safe_load(run(*line, "-o", "yaml").out) == json.loads(
+            run(*line, "-o", "json").out
+        )
+
+
+def test_followed_events_are_a_stream_of_yaml_documents(run: Run, filled: Path) -> None:
+    ran = run("events", "trip/north-3", "--follow", "-o", "yaml")
+
+    assert [each["seq"] for each in yaml.safe_load_all(ran.out)] == [1, 2, 3, 4, 5]
 
 
 def test_get_of_one_stream(run: Run, filled: Path) -> None:
@@ -97,7 +154,8 @@ def test_watch_shows_new_events_until_ctrl_c(run: Run, filled: Path) -> None:
         assert watching.stdout is not None
         assert watching.stderr is not None
         # It says so when it looks at the end of the feed; what comes later is new.
-        assert watching.stderr.readline() == b"watching; Ctrl-C ends it\n"
+        assert watching.stderr.readline() == b"watching; press Ctrl-C to stop\n"
+        assert watching.stderr.readline() == b"no such stream yet: depot/south\n"
         run("submit", "depot/west", "Order", '{"depot": "west", "trips": 1}')
         run("submit", "depot/south", "Order", '{"depot": "south", "trips": 1}')
         first = json.loads(watching.stdout.readline())

@@ -32,7 +32,7 @@ def test_the_same_id_twice_is_taken_once(run: Run, filled: Path) -> None:
     again = run("submit", "depot/south", "Order", ORDER, "--id", "mine")
     other = run("submit", "depot/south", "Order", '{"depot": "x", "trips": 1}', "--id", "mine")
 
-    assert again.out == "depot/south  mine  events 1 to 3; taken before\n"
+    assert again.out == "depot/south  mine  events 1 to 3; already applied\n"
     assert other.code == errors.Conflict.exit_code
 
 
@@ -49,11 +49,12 @@ def test_fields_from_standard_input(run: Run, filled: Path) -> None:
 
 
 def test_what_changes_nothing_says_so(run: Run, filled: Path) -> None:
-    ran = run("submit", "depot/north", "Return", '{"trip": 1}', "--id", "back")
+    ran = run("submit", "depot/north", "ChildEnded", ENDED, "--id", "back")
 
     assert ran.out == "depot/north  back  nothing changed\n"
 
 
+ENDED = '{"child": "trip/north-1", "succeeded": true}'
 HUGE = json.dumps({"depot": "x" * (messages.MAX_PAYLOAD_BYTES + 1), "trips": 1})
 
 
@@ -65,7 +66,7 @@ HUGE = json.dumps({"depot": "x" * (messages.MAX_PAYLOAD_BYTES + 1), "trips": 1})
         (["depot/south", "Order", "{}"], 3, "malformed depot command Order: "),
         (["depot/south", "Order", '{"depot": 1, "trips": 1}'], 3, "malformed depot command"),
         (["depot/south", "Sail", "{}"], 3, "not a depot command: Sail"),
-        (["ship/south", "Order", ORDER], 4, "no such machine: ship"),
+        (["gadget/south", "Order", ORDER], 4, "no such machine: gadget"),
         (["depot", "Order", ORDER], 3, "not a stream name: depot/"),
         (["depot/south", "Order", ORDER, "--id", ""], 3, "not a command id: ''"),
         (["depot/south", "Order", '{"depot": "x", "trips": 0}'], 3, "nothing to drive: "),
@@ -86,7 +87,7 @@ def test_a_wrong_command_is_refused_and_nothing_is_written(
 def test_an_installation_without_machines_says_which_it_knows(
     filled: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    code = app.run(["submit", "ship/south", "Order", ORDER])
+    code = app.run(["submit", "gadget/south", "Order", ORDER])
 
     assert code == errors.NotFound.exit_code
     assert "hint: known machines: " in capsys.readouterr().err

@@ -9,9 +9,9 @@ import pytest
 from click.testing import CliRunner, Result
 
 from fairlead import errors
+from fairlead.access import tokens
 from fairlead.cli import tokens as command
 from fairlead.engine.store import sqlite
-from fairlead.intents import tokens
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
 
@@ -87,6 +87,11 @@ def test_an_expiry_is_read(text: str, moment: datetime) -> None:
 def test_a_wrong_expiry_is_refused(text: str) -> None:
     with pytest.raises(errors.Rejected, match="not a time"):
         command.parse_expiry(text, NOW)
+
+
+def test_an_expiry_beyond_the_calendar_is_refused() -> None:
+    with pytest.raises(errors.Rejected, match="beyond the calendar: 999999w"):
+        command.parse_expiry("999999w", NOW)
 
 
 def test_the_group_is_a_click_command() -> None:

@@ -8,7 +8,8 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 
-from fairlead import bootstrap, settings
+from fairlead import settings
+from fairlead.bootstrap import tracing as tracing_
 
 
 @pytest.fixture
@@ -38,7 +39,7 @@ def test_a_span_arrives_when_tracing_is_closed(
     collector: tuple[str, "queue.Queue[tuple[str, bytes]]"],
 ) -> None:
     url, heard = collector
-    tracing = bootstrap.telemetry(settings.LogSettings(otlp_endpoint=url))
+    tracing = tracing_.telemetry(settings.LogSettings(otlp_endpoint=url))
 
     with tracing.tracer.start_as_current_span("submit"):
         pass

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from fairlead import errors
-from fairlead.adapters.measures.hooks import MOST_BYTES, Call, Hooks, Hosts, Manners, Reply, shown
-from tests.unit.adapters.measures.stand import SILENCE, answer, standing
+from fairlead.clients.webhooks import MOST_BYTES, Call, Hooks, Hosts, Manners, Reply, shown
+from tests.unit.checks.web_server import SILENCE, answer, standing
 from tools.cluster import pki
 from tools.cluster.process import free_port
 
@@ -132,7 +132,7 @@ async def test_a_secret_that_cannot_be_used_is_said_and_not_shown(tmp_path: Path
     hooks = Hooks(Manners(secret_file=secret))
 
     async with hooks.open(), standing([answer()]) as stand:
-        with pytest.raises(errors.Rejected, match="cannot be read"):
+        with pytest.raises(errors.Rejected, match="cannot read"):
             await hooks.call(Call(stand.origin, "k"))
         secret.write_text("whsec_!hush!")
         with pytest.raises(errors.Rejected, match="not base64") as raised:
@@ -169,7 +169,7 @@ async def test_a_receiver_may_say_how_long_to_wait(hooks: Hooks) -> None:
         (answer(503, b"over\x07loaded"), "status 503 over loaded"),
         (answer(503, b"", "Retry-After: 3600"), "status 503"),
         (SILENCE, "no answer"),
-        (b"\x00garbage\r\n\r\n", "not an answer of the web"),
+        (b"\x00garbage\r\n\r\n", "invalid HTTP answer"),
     ],
 )
 async def test_the_deadline_ends_all_tries_and_tells_the_last(
@@ -198,7 +198,7 @@ async def test_we_are_not_sent_elsewhere(hooks: Hooks, status: int) -> None:
     async with standing([answer()]) as elsewhere:
         moved = answer(status, b"", f"Location: {elsewhere.origin}/")
         async with standing([moved]) as stand:
-            with pytest.raises(errors.Rejected, match=f"sends us elsewhere, status: {status}"):
+            with pytest.raises(errors.Rejected, match=f"redirects, status: {status}"):
                 await hooks.call(Call(stand.origin, "k", TEXT))
 
     assert not elsewhere.heard
@@ -214,7 +214,7 @@ async def test_an_answer_without_end_is_cut_off(hooks: Hooks) -> None:
 
 async def test_a_packed_answer_is_not_unpacked(hooks: Hooks) -> None:
     async with standing([answer(200, b"\x1f\x8b", "Content-Encoding: gzip")]) as stand:
-        with pytest.raises(errors.Rejected, match="packed form"):
+        with pytest.raises(errors.Rejected, match="an encoding that was not requested"):
             await hooks.call(Call(stand.origin, "k"))
 
 

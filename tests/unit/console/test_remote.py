@@ -11,8 +11,8 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 
 from fairlead import errors
-from fairlead.cli import remote
-from fairlead.engine import library, messages
+from fairlead.console import remote
+from fairlead.engine import messages, visibility
 from tests.unit.cli.conftest import Run
 
 STREAM = {
@@ -42,6 +42,7 @@ def event(seq: int) -> dict[str, Any]:
 
 
 EFFECT = {
+    "queue": "local@here",
     "id": "7.2.0",
     "stream": "trip/a-1",
     "type": "DriveLeg",
@@ -123,14 +124,14 @@ def test_get_shows_what_the_server_says(run: Run, plane: Plane) -> None:
 
     assert ran.code == 0
     shown = json.loads(ran.out)
-    assert shown == {**STREAM, "updated_at": "2026-01-02T03:04:06.500000Z"}
-    assert list(shown) == list(STREAM)
+    assert shown == {**STREAM, "updated_at": "2026-01-02T03:04:06.500000Z", "kept_from": 1}
+    assert list(shown) == [*STREAM, "kept_from"]
 
 
 def test_pages_are_read_until_the_limit(plane: Plane, source: remote.ServerSource) -> None:
     plane.says("/streams", {"items": [STREAM] * 500, "next": "7"})
 
-    found = source.streams(library.StreamFilter(machine="trip", ended=False, limit=700))
+    found = source.streams(visibility.StreamFilter(machine="trip", ended=False, limit=700))
 
     assert len(found) == 1000
     assert found[0].name == "trip/a-1"
@@ -143,13 +144,27 @@ def test_pages_are_read_until_the_limit(plane: Plane, source: remote.ServerSourc
     ]
 
 
+def test_a_filter_goes_to_the_server_as_it_was_typed(run: Run, plane: Plane) -> None:
+    plane.says("/streams", {"items": [], "next": None})
+    plane.says("/rollouts", {"items": [], "next": None})
+
+    run("get", "trip", "--where", "newer=1", "--where", "x in (a, b)")
+    run("get", "rollouts", "--where", "phase=Paused")
+
+    asked = [(path, words.get("where")) for path, words in plane.asked]
+    assert asked == [
+        ("/api/v1/streams", ["newer=1 and x in (a, b)"]),
+        ("/api/v1/rollouts", ["phase=Paused"]),
+    ]
+
+
 def test_events_are_read_page_by_page(run: Run, plane: Plane, source: remote.ServerSource) -> None:
     plane.says("/streams/trip/a-1/events", {"items": [event(1), event(2)], "next": None})
 
     found = source.events(messages.stream_name("trip", "a-1"), 0, 9)
 
     assert [each.seq for each in found] == [1, 2]
-    assert found[1].place == library.Place(0, 2)
+    assert found[1].place == visibility.Place(0, 2)
 
 
 def test_a_live_feed_goes_on_where_its_line_broke(
@@ -212,6 +227,18 @@ def test_the_server_s_error_is_ours(
     assert ran.err == "error: no such stream: trip/x\nhint: look around\n"
 
 
+def test_mistakes_that_the_server_found_are_told_one_by_one(
+    plane: Plane, source: remote.ServerSource
+) -> None:
+    problems = [{"path": "name", "message": "missing", "hint": "add it"}] * 2
+    plane.says("/workloads", {"error": {"problems": problems}}, 400)
+
+    with pytest.raises(errors.Invalid) as caught:
+        source.post(dict[str, Any], "/workloads", {})
+
+    assert caught.value.problems == (errors.Problem("name", "missing", "add it"),) * 2
+
+
 @pytest.mark.parametrize("body", [b"<html>", b"[]", b'{"items": 3}', b'{"items": [{}]}'])
 def test_an_answer_that_makes_no_sense_is_told(run: Run, plane: Plane, body: bytes) -> None:
     plane.says("/streams", body)
@@ -219,7 +246,7 @@ def test_an_answer_that_makes_no_sense_is_told(run: Run, plane: Plane, body: byt
     ran = run("get")
 
     assert ran.code == errors.Unavailable.exit_code
-    assert ran.err.startswith("error: the server's answer makes no sense: ")
+    assert ran.err.startswith("error: the server sent an invalid answer: ")
 
 
 def test_nobody_there(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -314,7 +341,10 @@ SUMMARY = {
     "step": 1, "steps": 3, "since": "2026-01-02T03:04:05Z", "updated": "2026-01-02T03:04:05Z",
     "outcome": "", "why": "lunch",
 }  # fmt: skip
-DETAIL = {"rollout": SUMMARY, "plan": [], "checks": [], "verbs": ["resume"], "kept": [], "runs": []}
+DETAIL = {
+    "rollout": SUMMARY, "run": None, "plan": [], "checks": [], "verbs": ["resume"], "kept": [],
+    "runs": [],
+}  # fmt: skip
 
 
 def test_rollouts_are_asked_of_the_server(run: Run, plane: Plane) -> None:
@@ -333,7 +363,7 @@ def test_verbs_go_to_the_server_under_an_id(run: Run, plane: Plane) -> None:
     plane.says("/rollouts/shops/web/abort", {"receipt": receipt, "rollout": SUMMARY})
     plane.says("/rollouts/shops/web/1", DETAIL)
 
-    said = run("abort", "shops/web", "--why", "empty baskets", "--id", "a1")
+    said = run("abort", "rollout/shops/web", "--why", "empty baskets", "--id", "a1")
 
     ((path, body),) = plane.posted
     assert (said.code, said.err.strip()) == (0, "taken")
@@ -343,13 +373,36 @@ def test_verbs_go_to_the_server_under_an_id(run: Run, plane: Plane) -> None:
 
 def test_a_refusal_of_the_server_is_told_as_it_came(run: Run, plane: Plane) -> None:
     wrong = {
-        "message": "no rollout under way",
+        "message": "no rollout in progress",
         "hint": "roll back to a revision",
         "code": "conflict",
     }
     plane.says("/rollouts/shop/abort", {"error": wrong}, 409)
 
-    said = run("abort", "shop")
+    said = run("abort", "rollout/shop")
 
     assert said.code == 6
-    assert "error: no rollout under way\nhint: roll back to a revision" in said.err
+    assert "error: no rollout in progress\nhint: roll back to a revision" in said.err
+
+
+def test_queues_are_listed_and_a_stream_is_moved_there(run: Run, plane: Plane) -> None:
+    queue = {
+        "name": "kubernetes@prod",
+        "waiting": 2,
+        "oldest": "2030-01-01T00:00:00Z",
+        "workers": [],
+        "unserved": ["trip DriveLeg"],
+        "unserved_since": "2030-01-01T00:00:00Z",
+        "problem": None,
+    }
+    plane.says("/queues", [queue])
+    moved = {"stream": "trip/a-1", "queue": "local@here", "effects": 3}
+    plane.says("/streams/trip/a-1/queue", moved)
+
+    listed = run("queues", "list", "-o", "json")
+    ran = run("queues", "move", "trip/a-1", "local@here")
+
+    (shown,) = json.loads(listed.out)
+    assert shown == queue
+    assert ran.err == "moved: trip/a-1 to local@here, effects that go along: 3\n"
+    assert plane.posted == [("/api/v1/streams/trip/a-1/queue", b'{"queue":"local@here"}')]

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,7 +16,8 @@ from tests import machines
 from tests.engines import name
 
 FENCE = 7
-REPERTOIRE = batch.Repertoire(machine.Machines(machines.ALL))
+ROOM = {("", machines.Carry): 99, ("", machines.Nothing): 99}
+REGISTRY = batch.MachineRegistry(machine.Machines(machines.ALL))
 
 
 def taken(
@@ -25,9 +27,8 @@ def taken(
     fence: int | None = FENCE,
 ) -> batch.Batch:
     loaded = protocol.Loaded(rows, commands, held)
-    made = batch.Batch(
-        REPERTOIRE, batch.Identity(START, fence), loaded, lambda count: range(100, 100 + count)
-    )
+    identity = batch.Identity(START, fence, ROOM)
+    made = batch.Batch(REGISTRY, identity, loaded, lambda count: range(100, 100 + count))
     made.know([row.name for row in rows], rows)
     return made
 
@@ -43,14 +44,18 @@ def told(
     command: object,
     id_: str = "id",
     settles: messages.Hold | messages.TimerKey | None = None,
+    *,
+    remember: bool = False,
 ) -> messages.Submission:
-    return messages.Submission(name(stream), command, messages.CommandId(id_), settles)
+    return messages.Submission(
+        name(stream), command, messages.CommandId(id_), settles, remember=remember
+    )
 
 
 def row(stream: str, version: int, state: Any, pending: int = 0) -> protocol.StreamRow:
-    spoken = REPERTOIRE.of(stream).codec.states.encode(state)
+    registered = REGISTRY.of(stream).codec.states.encode(state)
     return protocol.StreamRow(
-        1, stream, version, spoken.type, spoken.version, spoken.data, False, pending
+        1, stream, version, registered.type, registered.version, registered.data, False, pending
     )
 
 
@@ -99,6 +104,47 @@ def test_a_decision_that_changes_nothing_writes_nothing() -> None:
     assert (receipt.first, receipt.last, receipt.events) == (1, 0, 0)
     assert contents(made) == EMPTY
     assert not made.finish()
+
+
+def test_the_id_of_a_command_from_outside_is_kept_though_nothing_changes() -> None:
+    known, unborn = fresh(), fresh("counter/b")
+    known.know(["counter/a"], [row("counter/a", 4, machines.Count(10))])
+    told_twice = [
+        (known, told("counter/a", machines.Add(0), remember=True), 1),
+        (unborn, told("counter/b", machines.Add(0), remember=True), protocol.NO_STREAM),
+    ]
+
+    for made, submission, stream in told_twice:
+        first = made.take(submission)
+        again = made.take(submission)
+
+        assert (first.events, again, again.duplicate) == (0, first, True)
+        writes = made.finish()
+        assert [(each.id, each.stream) for each in writes.commands] == [("id", stream)]
+        assert (writes.streams, writes.states, bool(writes)) == ([], [], True)
+
+
+def test_a_command_that_was_answered_is_answered_though_its_stream_cannot_be_read() -> None:
+    made = fresh("counter/a")
+    first = made.take(told("counter/a", machines.Add(3)))
+    (command,) = made.finish().commands
+    known = protocol.CommandRow(command.id, command.digest, command.first, command.last)
+    newer = row("counter/a", 1, machines.Count(3))._replace(state_version=2)
+    later = taken([newer], [known])
+
+    assert later.take(told("counter/a", machines.Add(3))) == first
+    with pytest.raises(errors.Newer, match="cannot read counter state Count version 2"):
+        later.take(told("counter/a", machines.Add(3), "other"))
+
+
+def test_the_same_command_in_other_words_is_the_same_command() -> None:
+    commands = REGISTRY.of("counter/a").codec.commands
+    said = [{"number": 3}, {"note": "", "number": 3}, {"number": 3, "note": ""}]
+    made = fresh("counter/a")
+
+    receipts = [made.take(told("counter/a", commands.parse("Add", each))) for each in said]
+
+    assert [receipt.duplicate for receipt in receipts] == [False, True, True]
 
 
 def test_the_same_command_again_gets_the_same_answer_within_a_batch_and_from_the_store() -> None:
@@ -374,9 +420,26 @@ def test_a_corrupt_stream_fails_for_those_who_ask_for_it_only() -> None:
     assert [state.id for state in made.finish().states] == [2]
 
 
+@pytest.mark.parametrize("fault", [RecursionError, AssertionError, ZeroDivisionError])
+def test_a_stream_whose_upcaster_breaks_leaves_the_batch_whole(fault: type[Exception]) -> None:
+    def lift(_: dict[str, Any]) -> dict[str, Any]:
+        raise fault
+
+    grown = replace(machines.COUNTER, versions={machines.Count: 2}, upcasters={("Count", 1): lift})
+    registry = batch.MachineRegistry(machine.Machines([grown]))
+    old, today = row("counter/a", 1, machines.Count(1)), row("counter/b", 1, machines.Count(2))
+    made = batch.Batch(registry, batch.Identity(START), protocol.Loaded((), ()), lambda _: [])
+
+    made.know((), [old, today._replace(id=2, state_version=2)])
+
+    with pytest.raises(errors.Corrupt, match="cannot read counter state Count version 1"):
+        made.take(told("counter/a", machines.Add(1), "1"))
+    assert made.take(told("counter/b", machines.Add(1), "2")).events == 1
+
+
 def test_a_stream_of_no_machine_is_refused_by_name() -> None:
-    with pytest.raises(errors.NotFound, match="no such machine: ship"):
-        fresh("ship/a").take(told("ship/a", machines.Add(1)))
+    with pytest.raises(errors.NotFound, match="no such machine: gadget"):
+        fresh("gadget/a").take(told("gadget/a", machines.Add(1)))
 
 
 def test_a_command_of_another_machine_is_refused() -> None:
@@ -384,5 +447,26 @@ def test_a_command_of_another_machine_is_refused() -> None:
         fresh("counter/a").take(told("counter/a", machines.Load(())))
 
 
-def test_the_repertoire_knows_who_asks_for_order() -> None:
-    assert tuple(REPERTOIRE.ordered()) == machines.ORDERED
+def test_the_registry_knows_who_asks_for_order() -> None:
+    assert tuple(REGISTRY.ordered()) == machines.ORDERED
+
+
+def test_a_command_that_names_another_stream_is_refused_and_writes_nothing() -> None:
+    def addressed(stream: messages.StreamName, command: object) -> None:
+        if stream != "counter/a":
+            raise errors.Rejected(f"not for: {stream}", hint="send it there")
+
+    counter = replace(machines.COUNTER, addressed=addressed)
+    made = batch.Batch(
+        batch.MachineRegistry(machine.Machines([counter])),
+        batch.Identity(START, FENCE, ROOM),
+        protocol.Loaded((), (), None),
+        lambda count: range(100, 100 + count),
+    )
+    made.know(["counter/a", "counter/b"], ())
+
+    made.take(told("counter/a", machines.Add(1), "first"))
+    with pytest.raises(errors.Rejected, match="not for: counter/b"):
+        made.take(told("counter/b", machines.Add(1), "second"))
+
+    assert len(made.writes.events) == 1

@@ -22,9 +22,10 @@ from fairlead.engine import batch, machine, messages
 from fairlead.engine.store import postgres, protocol, sqlite
 from fairlead.engine.testing import START
 from tests import machines
+from tests.engines import serves
 from tools.servers.postgres import Databases
 
-REPERTOIRE = batch.Repertoire(machine.Machines(machines.ALL))
+REGISTRY = batch.MachineRegistry(machine.Machines(machines.ALL))
 STREAMS = ("counter/a", "counter/b")
 IDS = st.integers(0, 8)
 WRITERS = st.sampled_from((0, 1))
@@ -58,7 +59,9 @@ class Interleavings(RuleBasedStateMachine):
         self.run = uuid.uuid4().hex[:8]
 
     def _register(self, session: protocol.Session) -> int:
-        ((fence,),) = session.rows("register_worker", name="w", until=2**60)
+        ((fence, _),) = session.rows(
+            "register_worker", name="w", now=0, lease=2**60, serves=serves()
+        )
         return int(fence)
 
     def name(self, stream: str) -> messages.StreamName:
@@ -92,7 +95,8 @@ class Interleavings(RuleBasedStateMachine):
             return
         session, other = self.sessions[who], self.fences[1 - who]
         session.rows("release_effects", fence=other)
-        session.rows("claim_effects", fence=self.fences[who], now=2**60, limit=99)
+        claim: dict[str, Any] = {"serves": serves(), "now": 2**60, "limit": 99}
+        session.rows("claim_effects", fence=self.fences[who], **claim)
 
     @rule(who=WRITERS)
     def commit(self, who: int) -> None:
@@ -166,8 +170,8 @@ class Interleavings(RuleBasedStateMachine):
         transaction = stack.enter_context(self.sessions[who].transaction())
         commands = [] if settles else [id_]
         loaded = transaction.load(protocol.Wanted([submission.stream], commands))
-        identity = batch.Identity(START, self.fences[who])
-        taken = batch.Batch(REPERTOIRE, identity, loaded, transaction.number)
+        identity = batch.Identity(START, self.fences[who], {("", machines.Carry): 99})
+        taken = batch.Batch(REGISTRY, identity, loaded, transaction.number)
         taken.know([submission.stream], loaded.streams)
         outcome: messages.Receipt | Exception
         try:

@@ -47,7 +47,7 @@ def test_the_system_clock_follows_the_stores() -> None:
     wall = clock.SystemClock()
     ahead = timedelta(hours=3)
 
-    wall.follow(lambda: datetime.now(UTC) + ahead)
+    wall.follow(datetime.now(UTC) + ahead, wall.steady())
 
     assert abs(wall.now() - datetime.now(UTC) - ahead) < timedelta(seconds=5)
 

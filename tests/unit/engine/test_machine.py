@@ -20,15 +20,15 @@ def test_a_stream_belongs_to_the_machine_before_the_slash() -> None:
 def test_an_unknown_machine_is_told_with_those_that_are_known() -> None:
     known = machine.Machines([machines.BELL, machines.FAN])
 
-    with pytest.raises(errors.NotFound, match="no such machine: ship") as refused:
-        known.of("ship/a")
+    with pytest.raises(errors.NotFound, match="no such machine: gadget") as refused:
+        known.of("gadget/a")
 
     assert refused.value.hint == "known machines: bell, fan"
 
 
 def test_an_engine_without_machines_says_so() -> None:
     with pytest.raises(errors.NotFound) as refused:
-        machine.Machines([]).of("ship/a")
+        machine.Machines([]).of("gadget/a")
 
     assert refused.value.hint == "known machines: none"
 

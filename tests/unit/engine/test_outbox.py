@@ -11,7 +11,7 @@ from fairlead.engine.store import protocol
 from fairlead.engine.testing import START, HandWoundClock
 from tests import machines
 from tests.engines import Cast, dead, effects, engine, events, handlers, state, tell, until
-from tests.road import Road
+from tests.outside_world import OutsideWorld
 from tests.tampered import TamperedStore, Tampering
 
 
@@ -22,16 +22,16 @@ async def ended(running: service.Engine, stream: str) -> bool:
 async def test_an_effect_is_performed_and_its_answer_settles_it(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    road = Road()
+    outside = OutsideWorld()
 
-    async with engine(store, wall, Cast(handlers(road.carry))).running() as running:
+    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x", "y")))
         await until(lambda: ended(running, "fan/a"))
 
         assert await effects(running) == []
         assert sorted(await events(running, "fan/a")) == ["Loaded", "Unloaded", "Unloaded"]
 
-    assert sorted(road.asked) == ["x", "y"]
+    assert sorted(outside.asked) == ["x", "y"]
 
 
 async def test_an_effect_that_needs_no_answer_is_settled_without_an_event(
@@ -39,7 +39,7 @@ async def test_an_effect_that_needs_no_answer_is_settled_without_an_event(
 ) -> None:
     done = asyncio.Event()
 
-    async def carry(effect: machines.Carry, _: outbox.Context) -> None:
+    async def carry(effect: machines.Carry, _: outbox.EffectContext) -> None:
         done.set()
 
     async with engine(store, wall, Cast(handlers(carry))).running() as running:
@@ -56,29 +56,29 @@ async def test_an_effect_that_needs_no_answer_is_settled_without_an_event(
 async def test_a_failed_effect_is_tried_again_under_the_same_idempotency_key(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    road = Road([OSError("no road"), OSError("still none")])
+    outside = OutsideWorld([OSError("no road"), OSError("still none")])
 
-    async with engine(store, wall, Cast(handlers(road.carry))).running() as running:
+    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await until(lambda: ended(running, "fan/a"), wall)
 
-    assert [context.attempt for context in road.contexts] == [1, 2, 3]
-    assert len({context.idempotency_key for context in road.contexts}) == 1
+    assert [context.attempt for context in outside.contexts] == [1, 2, 3]
+    assert len({context.idempotency_key for context in outside.contexts}) == 1
 
 
 async def test_idempotency_keys_differ_between_effects_and_stores(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    road = Road()
+    outside = OutsideWorld()
 
-    async with engine(store, wall, Cast(handlers(road.carry))).running() as running:
+    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x", "y")))
         await tell(running, "fan/b", machines.Load(("x",)))
         await until(lambda: ended(running, "fan/a"))
         await until(lambda: ended(running, "fan/b"))
         ((store_id,),) = await running.read(lambda s: s.rows("get_fact", name="store_id"))
 
-    keys = {context.idempotency_key for context in road.contexts}
+    keys = {context.idempotency_key for context in outside.contexts}
     assert len(keys) == 3
     assert all(key.startswith(f"{store_id}-") for key in keys)
 
@@ -86,11 +86,11 @@ async def test_idempotency_keys_differ_between_effects_and_stores(
 async def test_each_failure_waits_twice_as_long_up_to_a_cap_and_never_in_step(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    road = Road([OSError("no road")] * 6)
+    outside = OutsideWorld([OSError("no road")] * 6)
     patience = {"first_delay": timedelta(seconds=1), "longest_delay": timedelta(seconds=6)}
     delays: list[float] = []
 
-    async with engine(store, wall, Cast(handlers(road.carry, **patience))).running() as running:
+    async with engine(store, wall, Cast(handlers(outside.carry, **patience))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         for attempt in range(1, 7):
 
@@ -113,36 +113,36 @@ async def test_each_failure_waits_twice_as_long_up_to_a_cap_and_never_in_step(
 async def test_after_the_last_attempt_an_effect_lies_dead_with_its_error(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    road = Road([OSError(f"no road {number}") for number in range(9)])
+    outside = OutsideWorld([OSError(f"no road {number}") for number in range(9)])
 
-    async with engine(store, wall, Cast(handlers(road.carry, attempts=3))).running() as running:
+    async with engine(store, wall, Cast(handlers(outside.carry, attempts=3))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await until(lambda: dead(running), wall)
         wall.advance(timedelta(days=1))
         (effect,) = await dead(running)
 
     assert effect.error == "OSError: no road 2"
-    assert (effect.attempts, effect.held, len(road.asked)) == (3, False, 3)
+    assert (effect.attempts, effect.held, len(outside.asked)) == (3, False, 3)
 
 
 async def test_what_is_rejected_is_not_tried_again(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    road = Road([errors.Rejected("no such place: x", hint="look at a map")])
+    outside = OutsideWorld([errors.Rejected("no such place: x", hint="look at a map")])
 
-    async with engine(store, wall, Cast(handlers(road.carry))).running() as running:
+    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await until(lambda: dead(running))
         (effect,) = await dead(running)
 
     assert effect.error == "Rejected: no such place: x"
-    assert len(road.asked) == 1
+    assert len(outside.asked) == 1
 
 
 async def test_a_person_retries_a_dead_effect(store: protocol.Store, wall: HandWoundClock) -> None:
-    road = Road([errors.Rejected("closed", hint="open it")])
+    outside = OutsideWorld([errors.Rejected("closed", hint="open it")])
 
-    async with engine(store, wall, Cast(handlers(road.carry))).running() as running:
+    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await until(lambda: dead(running))
         (effect,) = await dead(running)
@@ -157,13 +157,13 @@ async def test_a_person_retries_a_dead_effect(store: protocol.Store, wall: HandW
 async def test_a_person_discards_a_dead_effect_and_its_lane_goes_on(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    road = Road([errors.Rejected("closed", hint="open it")])
+    outside = OutsideWorld([errors.Rejected("closed", hint="open it")])
 
-    async with engine(store, wall, Cast(handlers(road.carry))).running() as running:
+    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
         await tell(running, "lane/a", machines.Load(("x", "y")))
         await until(lambda: dead(running))
         (effect,) = await dead(running)
-        assert road.asked == ["x"]
+        assert outside.asked == ["x"]
 
         await running.discard(effect.key)
 
@@ -178,10 +178,10 @@ async def test_a_person_discards_a_dead_effect_and_its_lane_goes_on(
 async def test_a_living_effect_can_be_neither_retried_nor_discarded(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    road = Road()
-    road.gate.clear()
+    outside = OutsideWorld()
+    outside.gate.clear()
 
-    async with engine(store, wall, Cast(handlers(road.carry))).running() as running:
+    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         (effect,) = await effects(running)
 
@@ -193,46 +193,46 @@ async def test_a_living_effect_can_be_neither_retried_nor_discarded(
 async def test_effects_keep_their_order_within_a_lane_and_not_across(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    road = Road()
-    road.gate.clear()
+    outside = OutsideWorld()
+    outside.gate.clear()
 
-    async with engine(store, wall, Cast(handlers(road.carry))).running() as running:
+    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
         await tell(running, "lane/a", machines.Load(("a1", "a2", "a3")))
         await tell(running, "lane/b", machines.Load(("b1", "b2")))
         await tell(running, "lane/a", machines.Load(("a4",)))
-        await until(lambda: asyncio.sleep(0, len(road.asked) == 2))
-        assert sorted(road.asked) == ["a1", "b1"]
-        road.gate.set()
+        await until(lambda: asyncio.sleep(0, len(outside.asked) == 2))
+        assert sorted(outside.asked) == ["a1", "b1"]
+        outside.gate.set()
         await until(lambda: ended(running, "lane/a"))
         await until(lambda: ended(running, "lane/b"))
 
-    assert [piece for piece in road.asked if piece[0] == "a"] == ["a1", "a2", "a3", "a4"]
-    assert [piece for piece in road.asked if piece[0] == "b"] == ["b1", "b2"]
+    assert [piece for piece in outside.asked if piece[0] == "a"] == ["a1", "a2", "a3", "a4"]
+    assert [piece for piece in outside.asked if piece[0] == "b"] == ["b1", "b2"]
 
 
 async def test_a_lane_keeps_its_order_through_failures(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    road = Road([OSError("no road")] * 2)
+    outside = OutsideWorld([OSError("no road")] * 2)
 
-    async with engine(store, wall, Cast(handlers(road.carry))).running() as running:
+    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
         await tell(running, "lane/a", machines.Load(("1", "2", "3")))
         await until(lambda: ended(running, "lane/a"), wall)
 
-    assert road.asked == ["1", "1", "1", "2", "3"]
+    assert outside.asked == ["1", "1", "1", "2", "3"]
 
 
 async def test_a_blocked_lane_costs_nothing_while_it_waits(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
     """A due effect behind a held one must not make the worker ask again and again."""
-    road, tampering = Road(), Tampering()
-    road.gate.clear()
+    outside, tampering = OutsideWorld(), Tampering()
+    outside.gate.clear()
     watched = TamperedStore(store, tampering)
 
-    async with engine(watched, wall, Cast(handlers(road.carry))).running() as running:
+    async with engine(watched, wall, Cast(handlers(outside.carry))).running() as running:
         await tell(running, "lane/a", machines.Load(("x", "y")))
-        await road.arrival.wait()
+        await outside.arrival.wait()
         await effects(running)
         before = tampering.calls["next_effect"]
         for _ in range(30):
@@ -244,30 +244,30 @@ async def test_a_blocked_lane_costs_nothing_while_it_waits(
 async def test_no_more_effects_are_under_way_than_allowed_even_from_one_decision(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    road = Road()
-    road.gate.clear()
+    outside = OutsideWorld()
+    outside.gate.clear()
     pieces = tuple(f"p{number}" for number in range(20))
 
-    async with engine(store, wall, Cast(handlers(road.carry), in_flight=3)).running() as running:
+    async with engine(store, wall, Cast(handlers(outside.carry), in_flight=3)).running() as running:
         await tell(running, "fan/a", machines.Load(pieces[:10]))
         await tell(running, "fan/b", machines.Load(pieces[10:]))
         for _ in range(10):
             await effects(running)
-        assert road.most == 3
-        road.gate.set()
+        assert outside.most == 3
+        outside.gate.set()
         await until(lambda: ended(running, "fan/a"))
         await until(lambda: ended(running, "fan/b"))
 
-    assert sorted(road.asked) == sorted(pieces)
-    assert road.most == 3
+    assert sorted(outside.asked) == sorted(pieces)
+    assert outside.most == 3
 
 
 async def test_a_handler_that_hangs_is_given_up_in_time(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    road = Road()
-    road.gate.clear()
-    hasty = handlers(road.carry, timeout=timedelta(milliseconds=20), attempts=1)
+    outside = OutsideWorld()
+    outside.gate.clear()
+    hasty = handlers(outside.carry, timeout=timedelta(milliseconds=20), attempts=1)
 
     async with engine(store, wall, Cast(hasty)).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
@@ -275,40 +275,43 @@ async def test_a_handler_that_hangs_is_given_up_in_time(
         (effect,) = await dead(running)
 
     assert effect.error == "timed out"
-    assert road.cancelled == ["x"]
+    assert outside.cancelled == ["x"]
 
 
-async def test_an_effect_that_nobody_performs_lies_dead_and_says_why(
+async def test_an_effect_that_nobody_performs_waits_unharmed(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
+    outside = OutsideWorld()
     async with engine(store, wall).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
-        await until(lambda: dead(running))
-        (effect,) = await dead(running)
+        wall.advance(timedelta(hours=1))
+        (effect,) = await effects(running)
 
-    assert effect.error == "Rejected: nothing here performs this effect: Carry"
+    assert (effect.held, effect.attempts, effect.dead_at, effect.error) == (False, 0, None, None)
+    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+        await until(lambda: ended(running, "fan/a"), wall)
 
 
 @pytest.mark.parametrize(("piece", "attempts"), [("refused", 1), ("broken", 3)])
 async def test_an_answer_that_the_machine_does_not_take_leads_to_a_dead_effect(
     store: protocol.Store, wall: HandWoundClock, piece: str, attempts: int
 ) -> None:
-    road = Road()
+    outside = OutsideWorld()
 
-    async with engine(store, wall, Cast(handlers(road.carry, attempts=3))).running() as running:
+    async with engine(store, wall, Cast(handlers(outside.carry, attempts=3))).running() as running:
         await tell(running, "fan/a", machines.Load((piece,)))
         await until(lambda: dead(running), wall)
         (effect,) = await dead(running)
 
         assert await events(running, "fan/a") == ["Loaded"]
 
-    assert effect.attempts == len(road.asked) == attempts
+    assert effect.attempts == len(outside.asked) == attempts
 
 
 async def test_an_answer_that_is_no_command_leads_to_a_dead_effect(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    async def carry(effect: machines.Carry, _: outbox.Context) -> object:
+    async def carry(effect: machines.Carry, _: outbox.EffectContext) -> object:
         return "done!"
 
     async with engine(store, wall, Cast(handlers(carry))).running() as running:
@@ -323,20 +326,20 @@ async def test_an_answer_that_is_no_command_leads_to_a_dead_effect(
 async def test_no_error_text_keeps_an_effect_from_being_tried_again(
     store: protocol.Store, wall: HandWoundClock, words: str
 ) -> None:
-    road = Road([OSError(words)])
+    outside = OutsideWorld([OSError(words)])
 
-    async with engine(store, wall, Cast(handlers(road.carry))).running() as running:
+    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await until(lambda: ended(running, "fan/a"), wall)
 
-    assert len(road.asked) == 2
+    assert len(outside.asked) == 2
 
 
 async def test_due_times_follow_the_wall(store: protocol.Store, wall: HandWoundClock) -> None:
-    road = Road()
-    road.gate.clear()
+    outside = OutsideWorld()
+    outside.gate.clear()
 
-    async with engine(store, wall, Cast(handlers(road.carry))).running() as running:
+    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         (effect,) = await effects(running)
 

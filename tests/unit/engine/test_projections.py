@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.engine import library, projections, service
+from fairlead.engine import projections, service, visibility
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
@@ -13,7 +13,7 @@ from tests.engines import Cast, Home, engine, tell, until
 from tests.tampered import TamperedStore, Tampering
 
 
-def count_events(row: Any, event: library.EventView) -> Any:
+def count_events(row: Any, event: visibility.EventView) -> Any:
     seen = row or {"events": 0, "sum": 0}
     return {"events": seen["events"] + 1, "sum": seen["sum"] + event.data.get("number", 0)}
 
@@ -154,6 +154,31 @@ async def test_a_bookmark_that_another_moved_meanwhile_is_read_again(
 
         line.before = overtake
         await shows(slow, expected)
+
+
+async def test_a_view_that_another_began_meanwhile_is_not_begun_again(
+    home: Home, wall: HandWoundClock
+) -> None:
+    """One asleep between its look and its start would wake and clear what the other folded."""
+    line = Tampering()
+    cast = Cast(perform=False, views=[view()])
+    loop = asyncio.get_running_loop()
+    done: list[str] = []
+
+    async with (
+        engine(home.store(), wall, cast).running() as quick,
+        engine(TamperedStore(home.store(), line), wall, cast).running() as slow,
+    ):
+        expected = await fill(quick)
+
+        def overtake(call: str, _: Any) -> None:
+            if call == "start_projection":
+                asyncio.run_coroutine_threadsafe(shows(quick, expected), loop).result(20)
+
+        line.before, line.after = overtake, lambda call, _: done.append(call)
+        await shows(slow, expected)
+
+    assert "start_projection" not in done
 
 
 async def test_a_fold_that_fails_stops_its_own_view_only(

@@ -11,7 +11,7 @@ from fairlead import errors
 from fairlead.engine import retention, service
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import START, HandWoundClock
-from tests import machines
+from tests import machines, parcels
 from tests.engines import Cast, Home, engine, events, state, tell
 
 LATER = START + timedelta(days=1)
@@ -50,6 +50,21 @@ async def test_ended_streams_are_written_to_a_file_and_deleted(
     assert not file.with_name("old.jsonl.partial").exists()
 
 
+async def test_what_a_stream_was_found_by_leaves_with_it(
+    home: Home, wall: HandWoundClock, tmp_path: Path
+) -> None:
+    file = tmp_path / "old.jsonl"
+    cast = Cast(perform=False, known=(parcels.PARCEL,))
+    async with engine(home.store(), wall, cast).running() as running:
+        for name in ("parcel/done", "parcel/open"):
+            await tell(running, name, parcels.Write(parcels.Parcel(city=name)))
+        await tell(running, "parcel/done", parcels.Deliver())
+
+        await running.write(lambda s: retention.archive(s, LATER, file))
+
+    assert home.sql("SELECT value FROM attributes") == [("parcel/open",)]
+
+
 async def test_streams_that_ended_too_lately_stay_and_leave_no_file(
     store: protocol.Store, wall: HandWoundClock, tmp_path: Path
 ) -> None:
@@ -62,6 +77,19 @@ async def test_streams_that_ended_too_lately_stay_and_leave_no_file(
         assert moved == retention.Archived(0, 0, None)
         assert await state(running, "counter/done") == {"total": 100}
     assert not file.exists()
+
+
+async def test_ids_of_commands_that_found_no_stream_go_by_their_age(
+    home: Home, wall: HandWoundClock, tmp_path: Path
+) -> None:
+    async with engine(home.store(), wall, LOOKING).running() as running:
+        await tell(running, "counter/unborn", machines.Add(0), "old")
+        wall.advance(timedelta(days=2))
+        await tell(running, "counter/unborn", machines.Add(0), "young")
+
+        await running.write(lambda s: retention.archive(s, LATER, tmp_path / "old.jsonl"))
+
+    assert home.sql("SELECT id FROM commands") == [("young",)]
 
 
 async def test_a_file_that_exists_is_never_written_over(

@@ -1,6 +1,7 @@
 """From submission to commit: together where it can be, and each answered for itself."""
 
 import asyncio
+import secrets
 
 import pytest
 
@@ -39,11 +40,12 @@ async def test_one_stream_takes_its_commands_in_the_order_of_submission(
     assert [receipt.first for receipt in receipts] == list(range(1, 51))
 
 
-async def test_a_command_that_changes_nothing_costs_no_commit(
+async def test_an_observation_that_changes_nothing_costs_no_commit(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
     async with engine(store, wall, SUBMITTER).running() as running:
-        receipt = await tell(running, "counter/a", machines.Add(0))
+        observed = messages.command_id("observed")
+        receipt = await running.observe(name("counter/a"), machines.Add(0), observed)
 
         assert receipt.events == 0
         assert running.counts.commits == 0
@@ -141,10 +143,15 @@ async def test_a_state_too_large_to_keep_fails_alone(
 
 
 @pytest.mark.parametrize(
-    ("column", "value"), [("state", "'{'"), ("state_type", "'Gone'"), ("state_version", "99")]
+    ("column", "value", "fate"),
+    [
+        ("state", "'{'", errors.Corrupt),
+        ("state_type", "'Gone'", errors.Newer),
+        ("state_version", "99", errors.Newer),
+    ],
 )
-async def test_a_corrupt_state_row_fails_its_own_stream_only(
-    home: Home, wall: HandWoundClock, column: str, value: str
+async def test_a_state_row_that_cannot_be_read_fails_its_own_stream_only(
+    home: Home, wall: HandWoundClock, column: str, value: str, fate: type[errors.FairleadError]
 ) -> None:
     async with engine(home.store(), wall, SUBMITTER).running() as running:
         for stream in ("counter/a", "counter/b"):
@@ -157,7 +164,7 @@ async def test_a_corrupt_state_row_fails_its_own_stream_only(
             return_exceptions=True,
         )
 
-        assert isinstance(broken, errors.Corrupt)
+        assert isinstance(broken, fate)
         assert broken.hint
         assert isinstance(sound, messages.Receipt)
         assert await events(running, "counter/a") == ["Added"]
@@ -183,10 +190,10 @@ async def test_any_text_that_is_text_is_kept_as_it_is(
             lambda s: s.rows("stream_events", name="counter/a", after=0, limit=9)
         )
 
-    lexicon = running.repertoire.of("counter/a").codec.events
-    encoded = lexicon.encode(machines.Added(1, note))
+    message_codec = running.registry.of("counter/a").codec.events
+    encoded = message_codec.encode(machines.Added(1, note))
     assert data == encoded.data
-    assert lexicon.decode(encoded) == machines.Added(1, note)
+    assert message_codec.decode(encoded) == machines.Added(1, note)
 
 
 async def test_a_submitter_that_goes_away_does_not_stop_the_others(
@@ -255,3 +262,32 @@ async def test_what_was_handed_in_before_the_end_is_settled(
 
 def test_a_batch_has_a_limit() -> None:
     assert runner.MAX_BATCH <= 1000
+
+
+async def test_what_the_database_refuses_for_good_is_answered_to_its_own_caller_only(
+    postgres_home: Home, wall: HandWoundClock
+) -> None:
+    """A queue that no index takes; it is refused at every door but this innermost one."""
+    store = postgres_home.store()
+    endless = "local@" + secrets.token_hex(10_000)
+
+    async with engine(store, wall, SUBMITTER).running() as running:
+        outcomes = await asyncio.gather(
+            *(tell(running, f"fan/{number}", machines.Load(("x",))) for number in range(5)),
+            tell(running, "fan/bad", machines.Load(("x",)), queue=endless),
+            return_exceptions=True,
+        )
+
+        assert [type(each) for each in outcomes] == [messages.Receipt] * 5 + [errors.Rejected]
+        assert running.counts.troubles == 0
+
+
+@pytest.mark.parametrize("bad", ["", "x" * 9000, "be\x00ll"])
+async def test_a_timer_name_that_no_index_takes_is_refused_at_the_door(
+    store: protocol.Store, wall: HandWoundClock, bad: str
+) -> None:
+    async with engine(store, wall, SUBMITTER).running() as running:
+        with pytest.raises(errors.Rejected, match="not a timer name"):
+            await tell(running, "bell/a", machines.SetAlarm(wall.now(), name=bad))
+
+        assert running.counts.commits == 0

@@ -1,15 +1,15 @@
 """The engine as the house sees it: it starts on its own schema only, reads, and is watched."""
 
 import asyncio
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
 from fairlead import bootstrap, errors, settings
-from fairlead._sample import depot, trip
-from fairlead._sample.messages import Arrive, DriveLeg, Order
-from fairlead.engine import clock, library, messages, outbox, service
+from fairlead.engine import clock, messages, outbox, service, visibility
+from fairlead.engine.sample import depot, trip
+from fairlead.engine.sample.messages import Arrive, DriveLeg, Order
 from fairlead.engine.store import postgres, protocol, sqlite
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
@@ -29,7 +29,7 @@ async def test_an_engine_refuses_a_store_that_is_not_migrated(
 async def test_an_engine_refuses_a_store_of_a_newer_program(
     home: Home, wall: HandWoundClock
 ) -> None:
-    home.sql("INSERT INTO migrations VALUES ('9999_later')")
+    home.sql("INSERT INTO migrations (name) VALUES ('9999_later')")
 
     with pytest.raises(errors.Conflict, match="newer"):
         async with engine(home.store(), wall).running():
@@ -49,7 +49,7 @@ async def test_an_engine_without_a_store_says_where_it_looked(tmp_path: Path, ki
         async with engine(store).running():
             pytest.fail("it must not run")
 
-    assert ("fairlead.db" if kind == "sqlite" else "127.0.0.1/shop") in refused.value.message
+    assert ("fairlead.db" if kind == "sqlite" else "127.0.0.1:1/shop") in refused.value.message
     assert "secret" not in refused.value.message
 
 
@@ -64,7 +64,7 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
 
 
 async def test_the_samples_run_to_their_end(store: protocol.Store, wall: HandWoundClock) -> None:
-    async def drive(effect: DriveLeg, _: outbox.Context) -> Arrive:
+    async def drive(effect: DriveLeg, _: outbox.EffectContext) -> Arrive:
         return Arrive(effect.leg)
 
     cast = Cast({DriveLeg: outbox.Handler(drive)}, known=(depot.DEPOT, trip.TRIP))
@@ -76,7 +76,7 @@ async def test_the_samples_run_to_their_end(store: protocol.Store, wall: HandWou
                     await signal.wait()
                     signal.clear()
         every = await running.read(
-            lambda s: library.streams(s, library.StreamFilter(machine="trip", ended=True))
+            lambda s: visibility.streams(s, visibility.StreamFilter(machine="trip", ended=True))
         )
 
     assert len(every) == 5
@@ -119,7 +119,7 @@ async def test_work_left_by_one_process_is_told_to_another_on_postgres(
     """No time passes here, so no poll comes: only the notice can have woken the worker."""
     done = asyncio.Event()
 
-    async def carry(effect: machines.Carry, _: outbox.Context) -> object:
+    async def carry(effect: machines.Carry, _: outbox.EffectContext) -> object:
         done.set()
         return machines.Unload(effect.piece)
 
@@ -142,7 +142,7 @@ async def test_work_left_by_one_process_is_told_to_another_on_postgres(
 async def test_reading_what_is_not_there_says_so(store: protocol.Store) -> None:
     async with engine(store, cast=Cast(perform=False)).running() as running:
         with pytest.raises(errors.NotFound, match="no such stream: counter/none"):
-            await running.read(lambda s: library.stream(s, name("counter/none")))
+            await running.read(lambda s: visibility.stream(s, name("counter/none")))
 
 
 async def test_streams_are_listed_newest_first_in_pages_by_machine_and_end(
@@ -154,11 +154,11 @@ async def test_streams_are_listed_newest_first_in_pages_by_machine_and_end(
         await tell(running, "bell/a", machines.Silence())
 
         async def listed(**which: object) -> list[str]:
-            chosen = library.StreamFilter(**which)  # type: ignore[arg-type]  # short for the tests below
-            found = await running.read(lambda s: library.streams(s, chosen))
+            chosen = visibility.StreamFilter(**which)  # type: ignore[arg-type]  # short for the tests below
+            found = await running.read(lambda s: visibility.streams(s, chosen))
             return [view.name for view in found]
 
-        every = await running.read(lambda s: library.streams(s, library.StreamFilter()))
+        every = await running.read(lambda s: visibility.streams(s, visibility.StreamFilter()))
         assert await listed() == ["bell/a", "counter/2", "counter/1", "counter/0"]
         assert await listed(machine="counter", limit=1) == ["counter/2"]
         assert await listed(before=every[1].number) == ["counter/1", "counter/0"]
@@ -169,18 +169,18 @@ async def test_streams_are_listed_newest_first_in_pages_by_machine_and_end(
 @pytest.mark.parametrize("text", ["", "1", "1.2", "1.2.x", "1.2.3.4", "-1.2.3", "1.2.٣x"])
 def test_an_effect_id_that_is_none_is_refused(text: str) -> None:
     with pytest.raises(errors.Rejected, match="not an effect id"):
-        library.parse_effect_id(text)
+        visibility.parse_effect_id(text)
 
 
 def test_ids_and_places_come_back_from_their_text() -> None:
-    assert library.parse_effect_id("12.3.0") == messages.EffectKey(12, 3, 0)
-    assert library.parse_place(str(library.Place(7, 9))) == library.Place(7, 9)
+    assert visibility.parse_effect_id("12.3.0") == messages.EffectKey(12, 3, 0)
+    assert visibility.parse_place(str(visibility.Place(7, 9))) == visibility.Place(7, 9)
     with pytest.raises(errors.Rejected):
-        library.parse_place("7")
+        visibility.parse_place("7")
 
 
 def test_a_damaged_row_is_shown_as_what_it_is() -> None:
-    assert library.plain("{") == {"unreadable": "{"}
+    assert visibility.plain("{") == {"unreadable": "{"}
 
 
 def test_settings_choose_the_store_and_tune_the_engine(tmp_path: Path) -> None:
@@ -189,24 +189,25 @@ def test_settings_choose_the_store_and_tune_the_engine(tmp_path: Path) -> None:
     )
     shared = settings.StoreSettings(database_url="postgresql://127.0.0.1/x")
 
-    assert isinstance(bootstrap.store(chosen.store, bootstrap.cast()), sqlite.SqliteStore)
-    assert isinstance(bootstrap.store(shared, bootstrap.cast()), postgres.PostgresStore)
-    assert bootstrap.database_file(chosen.store) == tmp_path / "fairlead.db"
-    assert isinstance(bootstrap.engine(chosen, bootstrap.cast()), service.Engine)
+    assert isinstance(bootstrap.installation().store(chosen.store), sqlite.SqliteStore)
+    assert isinstance(bootstrap.installation().store(shared), postgres.PostgresStore)
+    assert chosen.store.database_file == tmp_path / "fairlead.db"
+    kept = bootstrap.installation().store(chosen.store)
+    assert isinstance(bootstrap.installation().engine(chosen, kept), service.Engine)
 
 
 async def test_the_system_clock_takes_the_stores_time(store: protocol.Store) -> None:
     wall = clock.SystemClock()
-    wall._offset = timedelta(days=9)
+    wall._zero += timedelta(days=9)
 
     async with engine(store, wall, Cast(perform=False)).running():
-        assert abs(wall._offset) < timedelta(minutes=1)
+        assert abs(wall.now() - datetime.now(UTC)) < timedelta(minutes=1)
 
 
 async def test_the_first_of_a_batch_waits_for_company_where_told_to(
     home: Home, wall: HandWoundClock
 ) -> None:
-    tuning = service.Tuning(gather=timedelta(milliseconds=200))
+    tuning = service.Tuning(gather=timedelta(seconds=1))
     parts = service.Parts(home.store(), Cast().known, {}, (), wall, tuning)
 
     async with service.Engine(parts, perform=False).running() as together:

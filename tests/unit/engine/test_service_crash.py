@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from fairlead._sample import depot, trip
-from fairlead._sample.messages import Arrive, DriveLeg, Order
-from fairlead.engine import clock, library, messages, outbox, service
+from fairlead.engine import clock, messages, outbox, service, visibility
+from fairlead.engine.sample import depot, trip
+from fairlead.engine.sample.messages import Arrive, DriveLeg, Order
 from fairlead.engine.store import postgres, protocol, sqlite
 from fairlead.engine.testing import Play, crash_at_every_commit
 from tests.engines import LEASE
@@ -43,7 +43,7 @@ class Outside:
     def __init__(self) -> None:
         self.seen: Counter[str] = Counter()
 
-    async def drive(self, effect: DriveLeg, context: outbox.Context) -> Arrive:
+    async def drive(self, effect: DriveLeg, context: outbox.EffectContext) -> Arrive:
         self.seen[context.idempotency_key] += 1
         return Arrive(effect.leg)
 
@@ -57,18 +57,18 @@ async def order(engine: service.Engine) -> None:
 
 
 async def settled(engine: service.Engine) -> bool:
-    every = await engine.read(lambda s: library.streams(s, library.StreamFilter()))
+    every = await engine.read(lambda s: visibility.streams(s, visibility.StreamFilter()))
     return len(every) == len(STREAMS) and all(view.ended_at for view in every)
 
 
 async def as_told(engine: service.Engine) -> None:
     for stream in STREAMS:
         name = messages.parse_stream(stream)
-        events = await engine.read(lambda s, name=name: library.events(s, name))  # type: ignore[misc]  # mypy does not infer a default
+        events = await engine.read(lambda s, name=name: visibility.events(s, name))  # type: ignore[misc]  # mypy does not infer a default
         assert [event.seq for event in events] == list(range(1, len(events) + 1))
         types = [event.type for event in events]
         assert sorted(types) == sorted(DEPOT_EVENTS if stream == "depot/a" else TRIP_EVENTS)
-    assert await engine.read(library.effects) == []
+    assert await engine.read(visibility.effects) == []
 
 
 async def test_the_samples_survive_a_crash_at_every_commit(

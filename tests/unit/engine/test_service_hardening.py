@@ -6,15 +6,15 @@ from dataclasses import dataclass, replace
 import pytest
 
 from fairlead import errors
-from fairlead._sample import depot, trip
-from fairlead._sample.messages import Order
 from fairlead.engine import batch, codec, machine
 from fairlead.engine import messages as engine_messages
+from fairlead.engine.sample import depot, trip
+from fairlead.engine.sample.messages import Order
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import START, HandWoundClock
 from tests import machines
 from tests.engines import LEASE, Cast, Home, dead, engine, handlers, tell, until
-from tests.road import Road
+from tests.outside_world import OutsideWorld
 from tests.tampered import TamperedStore, Tampering
 
 
@@ -24,33 +24,33 @@ async def test_an_effect_that_killed_its_workers_is_buried_unperformed(
     async with engine(home.store(), wall, Cast(perform=False)).running() as submitter:
         await tell(submitter, "fan/a", machines.Load(("x",)))
     home.sql("UPDATE outbox SET attempts = 12")
-    road = Road()
+    outside = OutsideWorld()
 
-    async with engine(home.store(), wall, Cast(handlers(road.carry))).running() as running:
+    async with engine(home.store(), wall, Cast(handlers(outside.carry))).running() as running:
         await until(lambda: dead(running), wall)
         (effect,) = await dead(running)
 
     assert effect.error == "Rejected: given up after 12 attempts"
-    assert road.asked == []
+    assert outside.asked == []
 
 
 async def test_a_worker_cut_off_past_its_lease_stops_before_it_is_told(
     home: Home, wall: HandWoundClock
 ) -> None:
-    road, line = Road(), Tampering()
-    road.gate.clear()
+    outside, line = OutsideWorld(), Tampering()
+    outside.gate.clear()
     store = TamperedStore(home.store(), line)
 
-    async with engine(store, wall, Cast(handlers(road.carry))).running() as running:
+    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
-        await road.arrival.wait()
+        await outside.arrival.wait()
         line.cut = True
         wall.advance(LEASE * 2)
-        await until(lambda: asyncio.sleep(0, bool(road.cancelled)), wall)
+        await until(lambda: asyncio.sleep(0, bool(outside.cancelled)), wall)
 
         assert line.cut
 
-    assert road.cancelled == ["x"]
+    assert outside.cancelled == ["x"]
 
 
 async def test_an_engine_that_loses_a_loop_ends_loudly(
@@ -72,7 +72,7 @@ async def test_an_engine_that_loses_a_loop_ends_loudly(
 
 def test_all_that_a_decision_sends_to_is_asked_for_at_once() -> None:
     made = batch.Batch(
-        batch.Repertoire(machine.Machines([depot.DEPOT, trip.TRIP])),
+        batch.MachineRegistry(machine.Machines([depot.DEPOT, trip.TRIP])),
         batch.Identity(START),
         protocol.Loaded((), ()),
         lambda count: range(1, count + 1),

@@ -1,14 +1,17 @@
 """Waiting is a row: timers fire once, in time, and only while they are wanted."""
 
+import functools
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 import pytest
 
-from fairlead.engine import clock, service
+from fairlead import errors
+from fairlead.engine import clock, service, visibility
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import START, HandWoundClock
 from tests import machines
-from tests.engines import Cast, Home, engine, events, state, tell, until
+from tests.engines import Cast, Home, engine, events, name, state, tell, until
 from tests.tampered import TamperedStore, Tampering, gone, once
 
 SECOND = timedelta(seconds=1)
@@ -195,3 +198,85 @@ async def test_timers_set_by_a_process_that_does_not_work_are_fired_by_one_that_
 
     async with engine(home.store(), wall).running() as running:
         await rang(running, 1, wall)
+
+
+async def dead(running: service.Engine) -> list[visibility.TimerView]:
+    return await running.read(lambda s: visibility.timers(s, dead=True))
+
+
+async def test_a_timer_that_its_machine_refuses_too_often_lies_dead_with_its_error(
+    home: Home, wall: HandWoundClock
+) -> None:
+    async with engine(home.store(), wall).running() as running:
+        await tell(running, "bell/a", machines.SetAlarm(START + SECOND, stubborn=True))
+        home.sql("UPDATE timers SET attempts = 11")
+        wall.advance(SECOND)
+        await until(lambda: dead(running))
+        (timer,) = await dead(running)
+
+        assert (timer.stream, timer.name, timer.command) == ("bell/a", "bell", "Ring")
+        assert (timer.attempts, timer.held) == (12, False)
+        assert timer.error == "Rejected: will not ring: stubborn"
+        assert await running.read(lambda s: s.rows("next_timer")) == [(None,)]
+
+
+async def test_a_person_retries_or_discards_a_dead_timer(
+    store: protocol.Store, wall: HandWoundClock
+) -> None:
+    async with engine(store, wall).running() as running:
+        for each in ("bell/a", "bell/b"):
+            await tell(running, each, machines.SetAlarm(START + SECOND))
+            await running.write(functools.partial(bury, stream=each))
+        wall.advance(SECOND)
+
+        await running.retry_timer(name("bell/a"), "bell")
+        await rang(running, 1)
+        await running.discard_timer(name("bell/b"), "bell")
+
+        assert await running.read(visibility.timers) == []
+        assert await rings(running, "bell/b") == 0
+        for change in (running.retry_timer, running.discard_timer):
+            with pytest.raises(errors.NotFound, match="no dead timer of bell/b: bell"):
+                await change(name("bell/b"), "bell")
+
+
+def bury(session: protocol.Session, stream: str) -> None:
+    number = session.rows("get_stream", name=stream)[0][0]
+    values = {"due": 1, "dead": 1, "error": "no", "attempts": 1}
+    session.rows("postpone_timer", stream=number, name="bell", seq=1, **values)
+
+
+async def test_a_dead_timer_that_is_set_again_lives(
+    store: protocol.Store, wall: HandWoundClock
+) -> None:
+    async with engine(store, wall).running() as running:
+        await tell(running, "bell/a", machines.SetAlarm(START + SECOND))
+        await running.write(functools.partial(bury, stream="bell/a"))
+        await tell(running, "bell/a", machines.SetAlarm(START + 2 * SECOND))
+
+        await rang(running, 1, wall)
+
+
+async def test_a_timer_whose_upcaster_breaks_is_dead_and_harms_no_other(
+    home: Home, wall: HandWoundClock
+) -> None:
+    def choke(_: dict[str, object]) -> dict[str, object]:
+        raise RecursionError("too deep")
+
+    choking = replace(machines.BELL, versions={machines.Ring: 2}, upcasters={("Ring", 1): choke})
+    known = [choking if each is machines.BELL else each for each in machines.ALL]
+    async with engine(home.store(), wall, Cast(perform=False)).running() as submitter:
+        await tell(submitter, "bell/a", machines.SetAlarm(START + SECOND))
+
+    async with engine(home.store(), wall, Cast(known=known)).running() as running:
+        await tell(running, "bell/b", machines.SetAlarm(START + SECOND))
+
+        async def rang_b() -> bool:
+            return await rings(running, "bell/b") == 1
+
+        await until(rang_b, wall)
+        await until(lambda: dead(running), wall)
+        (timer,) = await dead(running)
+
+    assert (timer.stream, timer.attempts) == ("bell/a", 0)
+    assert "too deep" in (timer.error or "")

@@ -4,8 +4,6 @@ import json
 
 import pytest
 
-from fairlead.adapters.kubernetes import answers, limits
-from fairlead.adapters.kubernetes.limits import Bucket, Holds, Limits
 from fairlead.errors import (
     Conflict,
     FairleadError,
@@ -14,11 +12,14 @@ from fairlead.errors import (
     Unauthorised,
     Unavailable,
 )
+from fairlead.kubernetes import api_errors
+from fairlead.kubernetes.client import limits
+from fairlead.kubernetes.client.limits import Bucket, Holds, Limits
 
 
-def said(code: int, reason: str = "", **details: object) -> answers.StatusError:
+def said(code: int, reason: str = "", **details: object) -> api_errors.StatusError:
     status = {"kind": "Status", "reason": reason, "message": "words", "details": details}
-    return answers.status_error(code, json.dumps(status).encode())
+    return api_errors.status_error(code, json.dumps(status).encode())
 
 
 @pytest.mark.parametrize(
@@ -30,20 +31,20 @@ def said(code: int, reason: str = "", **details: object) -> answers.StatusError:
         (404, "NotFound", NotFound),
         (405, "MethodNotAllowed", Rejected),
         (409, "Conflict", Conflict),
-        (409, "AlreadyExists", answers.AlreadyExists),
-        (410, "Expired", answers.Expired),
+        (409, "AlreadyExists", api_errors.AlreadyExists),
+        (410, "Expired", api_errors.Expired),
         (413, "RequestEntityTooLarge", Rejected),
         (415, "UnsupportedMediaType", Rejected),
         (422, "Invalid", Rejected),
-        (429, "TooManyRequests", answers.Busy),
-        (500, "InternalError", answers.Busy),
-        (503, "ServiceUnavailable", answers.Busy),
-        (504, "Timeout", answers.Busy),
-        (599, "", answers.Busy),
+        (429, "TooManyRequests", api_errors.Busy),
+        (500, "InternalError", api_errors.Busy),
+        (503, "ServiceUnavailable", api_errors.Busy),
+        (504, "Timeout", api_errors.Busy),
+        (599, "", api_errors.Busy),
     ],
 )
 def test_every_code_has_its_fate(code: int, reason: str, becomes: type[FairleadError]) -> None:
-    error = answers.error_for(said(code, reason), "get pods")
+    error = api_errors.error_for(said(code, reason), "get pods")
 
     assert type(error) is becomes
     assert error.hint
@@ -52,32 +53,32 @@ def test_every_code_has_its_fate(code: int, reason: str, becomes: type[FairleadE
 
 
 def test_only_busy_is_unavailable() -> None:
-    assert issubclass(answers.Busy, Unavailable)
-    assert not issubclass(answers.Expired, Unavailable)
+    assert issubclass(api_errors.Busy, Unavailable)
+    assert not issubclass(api_errors.Expired, Unavailable)
 
 
 def test_the_header_goes_before_the_body_for_the_wait() -> None:
     body = said(429, retryAfterSeconds=5)
 
-    by_body = answers.error_for(body, "x")
-    by_header = answers.error_for(body, "x", retry_after=2.0)
+    by_body = api_errors.error_for(body, "x")
+    by_header = api_errors.error_for(body, "x", retry_after=2.0)
 
-    assert isinstance(by_body, answers.Busy)
-    assert isinstance(by_header, answers.Busy)
+    assert isinstance(by_body, api_errors.Busy)
+    assert isinstance(by_header, api_errors.Busy)
     assert (by_body.retry_after, by_header.retry_after) == (5, 2.0)
 
 
 def test_field_causes_are_in_the_message() -> None:
     causes = [{"field": "spec.a", "message": "too big"}, {"message": "no field named"}]
 
-    error = answers.error_for(said(422, "Invalid", causes=causes), "create boats")
+    error = api_errors.error_for(said(422, "Invalid", causes=causes), "create widgets")
 
     assert error.message.endswith("spec.a: too big; no field named")
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>", b"[]", b'{"kind": "Pod"}', b"\xff"])
 def test_an_answer_that_is_no_status_is_still_understood(body: bytes) -> None:
-    found = answers.status_error(503, body)
+    found = api_errors.status_error(503, body)
 
     assert (found.code, found.reason) == (503, "ServiceUnavailable")
 
@@ -85,7 +86,7 @@ def test_an_answer_that_is_no_status_is_still_understood(body: bytes) -> None:
 def test_a_huge_message_is_cut() -> None:
     body = json.dumps({"kind": "Status", "message": "x" * 100_000}).encode()
 
-    assert len(answers.error_for(answers.status_error(422, body), "x").message) < 3000
+    assert len(api_errors.error_for(api_errors.status_error(422, body), "x").message) < 3000
 
 
 def test_a_bucket_lets_a_burst_through_and_then_keeps_the_rate() -> None:

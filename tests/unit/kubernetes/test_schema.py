@@ -5,34 +5,30 @@ from typing import Any, Literal
 
 import pytest
 
-from fairlead.adapters.kubernetes.objects import Object
-from fairlead.adapters.kubernetes.schema import (
-    Kind,
-    definition,
-    structural,
-)
 from fairlead.errors import Rejected
-from tests.fakes.kubernetes.ships import SHIPS, ShipSpec, ShipStatus, Step
+from fairlead.kubernetes.objects import Object
+from fairlead.kubernetes.schema import KindSchema, definition, structural
+from tests.fakes.kubernetes.sample_schema import GADGETS, GadgetSpec, GadgetStatus, Step
 
 
-def version(kind: Kind = SHIPS) -> Any:
+def version(kind: KindSchema = GADGETS) -> Any:
     return definition(kind)["spec"]["versions"][0]
 
 
 def spec() -> Any:
-    return structural(ShipSpec)
+    return structural(GadgetSpec)
 
 
 def test_names_scope_and_short_names() -> None:
-    made = definition(SHIPS)
+    made = definition(GADGETS)
 
-    assert made["metadata"]["name"] == "ships.tests.fairlead.dev"
+    assert made["metadata"]["name"] == "gadgets.tests.fairlead.dev"
     assert made["spec"]["scope"] == "Namespaced"
     assert made["spec"]["names"] == {
-        "kind": "Ship",
-        "listKind": "ShipList",
-        "plural": "ships",
-        "singular": "ship",
+        "kind": "Gadget",
+        "listKind": "GadgetList",
+        "plural": "gadgets",
+        "singular": "gadget",
         "shortNames": ["shp"],
         "categories": ["all"],
     }
@@ -76,7 +72,7 @@ def test_optional_mixed_and_free_fields() -> None:
     assert fields["ratio"] == {"type": "number"}
     assert fields["extra"] == {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
     assert fields["labels"]["additionalProperties"] == {"type": "string"}
-    assert structural(ShipStatus)["properties"]["since"]["format"] == "date-time"
+    assert structural(GadgetStatus)["properties"]["since"]["format"] == "date-time"
 
 
 def test_keyed_lists_say_their_keys() -> None:
@@ -97,8 +93,8 @@ def test_rules_stand_where_they_belong() -> None:
 
 
 def test_the_first_paragraph_is_the_description() -> None:
-    assert spec()["description"] == "A ship, as asked for."
-    assert "description" not in structural(ShipStatus)
+    assert spec()["description"] == "A gadget, as asked for."
+    assert "description" not in structural(GadgetStatus)
 
 
 def test_every_place_has_one_type_and_no_reference() -> None:

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead import errors
-from fairlead.domain.traffic import routes, weights
-from fairlead.domain.traffic.routes import Affinity, How, Match, Route, Where
-from fairlead.domain.values import Percent, percent
+from fairlead.traffic import routes, weights
+from fairlead.traffic.routes import Affinity, How, Match, Route, Where
+from fairlead.values import Percent, percent
 
 
 @given(st.integers(0, 50), st.integers(0, 50))
@@ -67,7 +67,7 @@ def test_a_route_reaches_its_baseline_only_after_it_joined() -> None:
     with pytest.raises(errors.Rejected, match="baseline which has not joined"):
         Route(compared=True)
 
-    assert routes.STANDBY.holds(routes.AT_HOME)
+    assert routes.STANDBY.holds(routes.PRIMARY_ONLY)
     assert not routes.STANDBY.holds(compared)
     assert routes.STANDBY.holding(compared) == compared
     assert Route(weights.giving(5, 5), True, compared=True).only(7) == Route(
@@ -83,7 +83,7 @@ def test_more_share_mirror_or_matches_is_a_rise_and_less_is_not() -> None:
     assert routes.rises(routes.STANDBY, beta)
     assert routes.rises(routes.STANDBY, mirrored)
     assert not routes.rises(routes.only_split(5), routes.STANDBY)
-    assert not routes.rises(routes.AT_HOME, routes.STANDBY)
+    assert not routes.rises(routes.PRIMARY_ONLY, routes.STANDBY)
     assert not routes.rises(beta, beta)
     assert routes.only_split(5).with_share(7) == routes.only_split(7)
 
@@ -101,3 +101,50 @@ def test_rules_no_proxy_would_take_are_refused(make: object, message: str) -> No
     assert callable(make)
     with pytest.raises(errors.Rejected, match=message):
         make()
+
+
+@pytest.mark.parametrize(
+    ("hostile", "said"),
+    [
+        ("a" * 257, "longer than 256 characters"),
+        ("a{99999999999999999999}", "not a regular expression"),
+        ("(" * 128 + ")" * 127, "not a regular expression"),
+        ("((a{100}){100}){100}", "repeats more than 1000 times"),
+        ("a{1001}", "repeats more than 1000 times"),
+        ("a{2,1001}", "repeats more than 1000 times"),
+        (r"(a)\1", r"proxies do not support: \\1"),
+        ("(?=a)b", r"proxies do not support: \(\?="),
+        ("(?<!a)b", r"proxies do not support: \(\?<!"),
+        ("(?P<x>a)(?P=x)", r"proxies do not support: \(\?P="),
+        ("(?>a)b", r"proxies do not support: \(\?>"),
+        ("(a*)*+", r"proxies do not support: \*\+"),
+        ("a{2}+", r"proxies do not support: a?\{2\}\+"),
+    ],
+)
+def test_a_regular_expression_that_a_proxy_would_refuse_is_refused_first(
+    hostile: str, said: str
+) -> None:
+    with pytest.raises(errors.Rejected, match=said):
+        Match(Where.HEADER, "x-user", hostile, How.REGEX)
+
+
+@pytest.mark.parametrize(
+    "usual",
+    [
+        "(beta|alpha)-[0-9]+",
+        r"[\]+]+",
+        r"\\1",
+        "[*+]+",
+        "a{1,1000}",
+        "(?i)yes",
+        "(?P<n>a)b*?",
+        "[^]+]",
+    ],
+)
+def test_what_proxies_read_is_taken(usual: str) -> None:
+    assert Match(Where.COOKIE, "user", usual, How.REGEX).value == usual
+
+
+def test_a_cookie_that_stays_for_ever_is_refused() -> None:
+    with pytest.raises(errors.Rejected, match="longer than 366 d"):
+        Affinity("user", 10**12)

@@ -11,40 +11,43 @@ from typing import Any
 import httpx
 from fastapi import FastAPI
 
-from fairlead import bootstrap, errors, settings
-from fairlead._sample import depot, trip
-from fairlead._sample.messages import Arrive, DriveLeg
-from fairlead.engine import library, outbox, projections, service
+from fairlead import bootstrap, catalog, errors, settings
+from fairlead.access import intake, tokens
+from fairlead.cli import serve_web
+from fairlead.engine import outbox, projections, service, visibility
+from fairlead.engine.sample import depot, trip
+from fairlead.engine.sample.messages import Arrive, DriveLeg
 from fairlead.engine.store import protocol
-from fairlead.intents import intake, tokens
 from fairlead.web import app as web
 from fairlead.web import context as contexts
 from fairlead.web import server
+from fairlead.web.layout import Layout
 
 LOOPBACK = server.Bind("127.0.0.1", 8600)
 PUBLIC = server.Bind("0.0.0.0", 8600)  # noqa: S104 - nothing listens, the app is only told so
 ORDER = {"type": "Order", "data": {"depot": "a", "trips": 1, "legs": 2}, "id": "order-1"}
 
 
-async def drive(effect: DriveLeg, _: outbox.Context) -> Arrive:
+async def drive(effect: DriveLeg, _: outbox.EffectContext) -> Arrive:
     return Arrive(effect.leg)
 
 
-async def refuse(_: DriveLeg, __: outbox.Context) -> None:
+async def refuse(_: DriveLeg, __: outbox.EffectContext) -> None:
     raise errors.Rejected("the road is closed", hint="wait for summer")
 
 
-def _count(row: projections.Row | None, event: library.EventView) -> projections.Row:
+def _count(row: projections.Row | None, event: visibility.EventView) -> projections.Row:
     return {"events": (row or {"events": 0})["events"] + 1, "last": event.type}
 
 
 EVENTS = projections.Projection(
     "events_by_stream", 1, lambda event: event.stream, projections.one_by_one(_count)
 )
-CAST = bootstrap.Cast(
+CAST = bootstrap.Installation(
     machines=[depot.DEPOT, trip.TRIP],
     handlers={DriveLeg: outbox.Handler(drive)},
     views=[EVENTS],
+    areas=catalog.AREAS,
 )
 BLOCKED = replace(CAST, handlers={DriveLeg: outbox.Handler(refuse, attempts=1)})
 
@@ -55,7 +58,7 @@ class Site:
 
     app: FastAPI
     client: httpx.AsyncClient
-    context: contexts.Context
+    context: contexts.WebContext
     store: protocol.Store
 
     @property
@@ -63,8 +66,8 @@ class Site:
         return self.context.engine
 
     async def token(self, role: tokens.Role, expires_at: datetime | None = None) -> tokens.Minted:
-        wish = tokens.Wish(f"a {role.word}", role, expires_at)
-        return await self.engine.write(lambda s: tokens.mint(s, wish, datetime.now(UTC)))
+        request = tokens.TokenRequest(f"a {role.word}", role, expires_at)
+        return await self.engine.write(lambda s: tokens.mint(s, request, datetime.now(UTC)))
 
     async def settled(self, stream: str) -> dict[str, Any]:
         """The stream once it has ended."""
@@ -79,15 +82,19 @@ class Site:
 
 @contextlib.asynccontextmanager
 async def site(
-    folder: Path, cast: bootstrap.Cast = CAST, bind: server.Bind = LOOPBACK
+    folder: Path, cast: bootstrap.Installation = CAST, bind: server.Bind = LOOPBACK
 ) -> AsyncIterator[Site]:
     chosen = settings.Settings(store=settings.StoreSettings(state_dir=folder))
-    store = bootstrap.store(chosen.store, cast)
+    store = cast.store(chosen.store)
     store.migrate()
-    async with bootstrap.engine(chosen, cast, store).running() as engine:
-        views = [view.name for view in cast.views]
-        context = contexts.Context(engine, store, bind, intake.Intake(engine), views, cast.numbers)
-        app = web.create(context)
+    async with cast.engine(chosen, store).running() as engine:
+        mounts = serve_web.mounted(cast)
+        context = contexts.WebContext(
+            *(engine, store, bind, intake.Intake(engine), cast.projection_names),
+            services=cast.services,
+            layout=Layout(mounts),
+        )
+        app = web.create(context, mounts)
         transport = httpx.ASGITransport(app, raise_app_exceptions=True)
         async with httpx.AsyncClient(transport=transport, base_url=LOOPBACK.url) as client:
             yield Site(app, client, context, store)

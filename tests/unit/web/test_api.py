@@ -185,6 +185,8 @@ async def test_a_wrong_effect_is_refused(site: rig.Site, effect: str) -> None:
         b'{"type": "Order", "data": {"depot": "a", "trips": 1}, "surprise": 1}',
         b'{"type": "Order", "data": ' + b"[" * 100_000 + b"]" * 100_000 + b"}",
         b"\xff\xfe",
+        b'{"type": "Order", "data": {"depot": "\xff", "trips": 1}}',
+        b'{"type": "Order", "data": {"\xed\xa0\x80": "a", "trips": 1}}',
     ],
 )
 async def test_a_malformed_command_changes_nothing(site: rig.Site, body: bytes) -> None:
@@ -207,7 +209,7 @@ async def test_a_form_cannot_pass_for_a_command(site: rig.Site) -> None:
 
 
 async def test_an_unknown_machine_names_the_known_ones(site: rig.Site) -> None:
-    answer = await site.client.post("/api/v1/streams/ship/a/commands", json=rig.ORDER)
+    answer = await site.client.post("/api/v1/streams/gadget/a/commands", json=rig.ORDER)
 
     assert answer.status_code == 404
     assert answer.json()["error"]["hint"] == "known machines: depot, trip"
@@ -254,3 +256,41 @@ async def one_dead(site: rig.Site) -> dict[str, Any]:
             assert len(found) == 1
             return dict(found[0])
     raise AssertionError("no dead effect")
+
+
+async def test_streams_are_found_by_what_their_machine_declares(site: rig.Site) -> None:
+    await site.client.post(COMMANDS, json=rig.ORDER)
+    await site.settled("depot/a")
+
+    async def found(where: str, **more: str) -> list[str]:
+        answer = await site.client.get("/api/v1/streams", params={"where": where, **more})
+        return [each["name"] for each in answer.json()["items"]]
+
+    assert await found("open=false and trips<=1") == ["depot/a"]
+    assert await found("open=true", machine="depot") == []
+    assert await found("machine=depot", ended="true") == ["depot/a"]
+
+
+@pytest.mark.parametrize(
+    ("where", "message", "hint"),
+    [
+        ("opne=true", "unknown attribute: opne", "did you mean open?"),
+        ("open=", "filter not understood at character 6, expected a value: open=", "NAME=VALUE"),
+        ("open=true' OR '1'='1", "filter not understood at character 10", "NAME=VALUE"),
+    ],
+)
+async def test_a_filter_that_cannot_be_read_is_refused(
+    site: rig.Site, where: str, message: str, hint: str
+) -> None:
+    answer = await site.client.get("/api/v1/streams", params={"where": where})
+
+    assert answer.status_code == 400
+    assert answer.json()["error"]["message"].startswith(message)
+    assert hint in answer.json()["error"]["hint"]
+
+
+async def test_machines_tell_what_their_streams_are_found_by(site: rig.Site) -> None:
+    told = (await site.client.get("/api/v1/machines")).json()
+
+    attributes = {each["name"]: each["attributes"] for each in told}
+    assert attributes == {"depot": {"open": "bool", "trips": "int"}, "trip": {}}

@@ -8,13 +8,13 @@ import pytest
 import structlog
 
 from fairlead import errors
-from fairlead.intents import intake, tokens
+from fairlead.access import intake, tokens
 from fairlead.web import auth
 from tests.unit.web import rig
 
 STREAMS = "/api/v1/streams"
 COMMANDS = "/api/v1/streams/depot/a/commands"
-VIEWER, OPERATOR, ADMIN = tokens.Role
+VIEWER, OPERATOR, _, ADMIN = tokens.Role
 
 
 @pytest.fixture
@@ -26,7 +26,7 @@ async def site(tmp_path: Path) -> AsyncIterator[rig.Site]:
 async def test_on_loopback_without_a_token_this_machine_is_the_admin(site: rig.Site) -> None:
     answer = await site.client.get("/api/v1/me")
 
-    assert answer.json() == {"name": "local", "role": "admin", "token": None}
+    assert answer.json() == {"name": "local", "role": "admin", "token": None, "scope": ""}
 
 
 async def test_as_soon_as_a_token_exists_one_is_needed(site: rig.Site) -> None:
@@ -54,6 +54,17 @@ async def test_health_and_readiness_need_no_token(site: rig.Site) -> None:
     assert (await site.client.get("/readyz")).status_code == 200
     assert (await site.client.get("/metrics")).status_code == 401
     assert (await site.client.get("/healthz/metrics")).status_code == 401
+
+
+async def test_a_door_that_checks_signatures_is_reached_without_a_token(site: rig.Site) -> None:
+    await site.token(VIEWER)
+
+    # None of this name, but it was looked for: no token was asked for.
+    assert (await site.client.post("/hooks/none")).status_code == 404
+    assert (await site.client.post("/hooks")).status_code == 401
+    assert (await site.client.get("/hooks/../api/v1/streams")).status_code in (401, 404)
+    foreign = {"Origin": "https://elsewhere.example"}
+    assert (await site.client.post("/hooks/none", headers=foreign)).status_code == 403
 
 
 async def test_a_role_too_small_is_told_which_one_it_takes(site: rig.Site) -> None:
@@ -114,8 +125,8 @@ async def test_a_right_id_with_a_wrong_secret_is_refused(site: rig.Site) -> None
 
 async def test_an_expired_token_is_refused(site: rig.Site) -> None:
     long_ago = datetime.now(UTC) - timedelta(days=2)
-    wish = tokens.Wish("late", ADMIN, long_ago + timedelta(days=1))
-    token = await site.engine.write(lambda s: tokens.mint(s, wish, long_ago))
+    request = tokens.TokenRequest("late", ADMIN, long_ago + timedelta(days=1))
+    token = await site.engine.write(lambda s: tokens.mint(s, request, long_ago))
 
     answer = await site.client.get(STREAMS, headers=rig.bearer(token))
 
@@ -126,16 +137,16 @@ async def test_an_expired_token_is_refused(site: rig.Site) -> None:
 async def test_a_revoked_token_is_refused_within_a_second(site: rig.Site) -> None:
     token = await site.token(ADMIN)
     ticks = 0.0
-    keeper = auth.Doorkeeper(site.engine, rig.LOOPBACK, lambda: ticks)
-    admitted = await keeper.admit(token.text, site.context)
+    keeper = auth.Authenticator(site.engine, rig.LOOPBACK, lambda: ticks)
+    admitted = await keeper.admit(auth.Credential(token.text), site.context)
     await site.engine.write(lambda s: tokens.revoke(s, token.id, datetime.now(UTC)))
 
-    remembered = await keeper.admit(token.text, site.context)
+    remembered = await keeper.admit(auth.Credential(token.text), site.context)
     ticks = 1.01
 
     assert admitted == remembered == intake.Caller("a admin", ADMIN, token.id)
     with pytest.raises(errors.Unauthorised, match="revoked"):
-        await keeper.admit(token.text, site.context)
+        await keeper.admit(auth.Credential(token.text), site.context)
 
 
 async def test_revoking_the_last_token_does_not_open_the_door(site: rig.Site) -> None:

@@ -1,8 +1,11 @@
 """Alive, ready and measured; each told also when the store is away."""
 
+import asyncio
+import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import ANY
 
 import pytest
 from prometheus_client import parser
@@ -22,7 +25,30 @@ async def test_a_migrated_store_is_ready(site: rig.Site) -> None:
     answer = await site.client.get("/readyz")
 
     assert answer.status_code == 200
-    assert answer.json() == {"ready": True, "reasons": []}
+    assert answer.json() == {"ready": True, "reasons": [], "age_seconds": ANY}
+
+
+async def test_readiness_is_told_at_once_while_the_store_takes_its_time(
+    site: rig.Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await site.client.get("/readyz")
+    slow, asked = threading.Event(), threading.Event()
+
+    def wait() -> list[str]:
+        asked.set()
+        slow.wait(20)
+        return []
+
+    monkeypatch.setattr(site.store, "pending_migrations", wait)
+    await asyncio.to_thread(asked.wait, 10)
+    async with asyncio.timeout(0.5):
+        answers = [await site.client.get("/readyz") for _ in range(3)]
+    slow.set()
+
+    assert [answer.status_code for answer in answers] == [200] * 3
+    ages = [answer.json()["age_seconds"] for answer in answers]
+    assert ages == sorted(ages)
+    assert ages[0] > 0.5
 
 
 @pytest.mark.parametrize(
@@ -44,7 +70,7 @@ async def test_a_store_that_fails_is_not_ready_and_says_why(
     answer = await site.client.get("/readyz")
 
     assert answer.status_code == 503
-    assert answer.json() == {"ready": False, "reasons": [reason]}
+    assert answer.json() == {"ready": False, "reasons": [reason], "age_seconds": ANY}
 
 
 async def test_a_pending_migration_is_not_ready(

@@ -6,11 +6,12 @@ from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import httpx
 import pytest
 
-from fairlead._sample.messages import Order
-from fairlead.engine import library, messages
-from fairlead.intents import tokens
+from fairlead.access import tokens
+from fairlead.engine import messages, visibility
+from fairlead.engine.sample.messages import Order
 from fairlead.web import live
 from tests.unit.web import rig
 
@@ -156,7 +157,9 @@ async def test_clients_at_one_place_share_a_read(site: rig.Site) -> None:
     await site.client.post(COMMANDS, json=rig.ORDER)
     feed = live.SharedFeed(site.engine)
 
-    first, second = await asyncio.gather(feed.after(library.Place()), feed.after(library.Place()))
+    first, second = await asyncio.gather(
+        feed.after(visibility.Place()), feed.after(visibility.Place())
+    )
 
     assert first is second
     assert feed._reads == {}
@@ -170,9 +173,56 @@ async def test_a_wrong_place_is_refused(site: rig.Site, query: str) -> None:
 
 
 async def test_too_many_clients_are_turned_away(site: rig.Site) -> None:
-    site.app.state.feed.clients = 256
+    for number in range(256):
+        site.app.state.feed.enter(f"token-{number // 64}")
 
-    assert (await site.client.get(PATH)).status_code == 503
+    answer = await site.client.get(PATH)
+
+    assert answer.status_code == 503
+    assert answer.json()["error"]["message"] == "too many live clients: 256"
+
+
+async def test_one_token_does_not_take_all_places(site: rig.Site) -> None:
+    for _ in range(64):
+        site.app.state.feed.enter("")
+
+    answer = await site.client.get(PATH)
+
+    assert answer.status_code == 503
+    site.app.state.feed.enter("another")
+
+
+async def test_those_who_ask_in_the_same_moment_are_counted_too(
+    site: rig.Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    let_in = asyncio.Semaphore(0)
+
+    async def never() -> visibility.Place:
+        let_in.release()
+        await asyncio.Event().wait()
+        raise AssertionError
+
+    monkeypatch.setattr(site.app.state.feed, "end", never)
+    asking = [asyncio.create_task(site.client.get(PATH)) for _ in range(70)]
+    async with asyncio.timeout(30):
+        for _ in range(64):
+            await let_in.acquire()
+        refused = [(await each).status_code for each in asking if each not in await held(asking)]
+    for task in asking:
+        task.cancel()
+    await asyncio.gather(*asking, return_exceptions=True)
+
+    assert refused == [503] * 6
+    assert site.app.state.feed.clients == 0
+
+
+async def held(asking: list[asyncio.Task[httpx.Response]]) -> set[asyncio.Task[httpx.Response]]:
+    """Those without an answer, once six have one."""
+    while True:
+        pending = {task for task in asking if not task.done()}
+        if len(pending) == len(asking) - 6:
+            return pending
+        await asyncio.wait(pending, return_when=asyncio.FIRST_COMPLETED)
 
 
 def ids(text: str) -> list[str]:

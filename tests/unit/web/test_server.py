@@ -1,8 +1,12 @@
 """The server: where it listens, what it refuses, and how it stops."""
 
 import asyncio
+import contextlib
 import os
+import resource
 import socket
+from collections.abc import AsyncIterator
+from datetime import timedelta
 from typing import Any
 
 import httpx
@@ -118,6 +122,75 @@ async def test_a_server_that_fails_is_noticed_while_it_should_run() -> None:
         done, _ = await asyncio.wait({task})
 
     assert done == {task}
+
+
+async def test_silent_connections_do_not_keep_others_out() -> None:
+    wanted = server.Bind("127.0.0.1", 0)
+    listening = server.claim(wanted)
+    bind = server.bound(wanted, listening)
+    server.allow_many_files()
+
+    async with (
+        server.serving(_hello, listening, asyncio.Event()),
+        silent(bind, 1_200),
+        httpx.AsyncClient(base_url=bind.url, timeout=20) as client,
+    ):
+        assert (await client.get("/")).text == "hello"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nX-A: ", id="half of a header"),
+        pytest.param(b"PRI * HT", id="half of the preface of HTTP/2"),
+        pytest.param(
+            b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\x00\x00\x00\x04\x00\x00\x00\x00\x00",
+            id="an HTTP/2 connection without a request",
+        ),
+        pytest.param(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n", id="one request, no next"),
+    ],
+)
+async def test_whoever_asks_nothing_is_let_go(said: bytes) -> None:
+    wanted = server.Bind("127.0.0.1", 0)
+    listening = server.claim(wanted)
+    bind = server.bound(wanted, listening)
+
+    async with server.serving(
+        _hello, listening, asyncio.Event(), silence=timedelta(milliseconds=200)
+    ):
+        reader, writer = await asyncio.open_connection(bind.host, bind.port)
+        with contextlib.closing(writer):
+            writer.write(said)
+
+            async with asyncio.timeout(10):
+                answer = await _to_the_end(reader)
+
+    assert answer.startswith(b"HTTP/1.1 200") == said.endswith(b"1\r\n\r\n")
+
+
+async def _to_the_end(reader: asyncio.StreamReader) -> bytes:
+    """All that comes, until the other side closes."""
+    try:
+        return await reader.read()
+    except ConnectionResetError:
+        return b""
+
+
+@contextlib.asynccontextmanager
+async def silent(bind: server.Bind, count: int) -> AsyncIterator[None]:
+    """So many connections on which nothing is ever said."""
+    async with contextlib.AsyncExitStack() as stack:
+        for _ in range(count):
+            _, writer = await asyncio.open_connection(bind.host, bind.port)
+            stack.callback(writer.close)
+        yield
+
+
+def test_connections_leave_files_for_the_rest_of_the_process() -> None:
+    soft, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+
+    assert 0 < server.most_connections() < soft
 
 
 async def _hello(_scope: Any, _receive: Any, send: Any) -> None:

@@ -11,6 +11,11 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 helm.sh/chart: {{ printf "%s-%s" .Chart.Name .Chart.Version | replace "+" "_" }}
 {{- end }}
 
+{{- /* The namespace that is looked after; empty for all of them. */ -}}
+{{- define "fairlead.watched" -}}
+{{- if not .Values.allNamespaces }}{{ .Values.watchNamespace | default .Release.Namespace }}{{ end -}}
+{{- end }}
+
 {{- define "fairlead.image" -}}
 {{- if .Values.image.digest -}}
 {{ .Values.image.repository }}@{{ .Values.image.digest }}

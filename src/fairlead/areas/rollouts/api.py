@@ -1,5 +1,7 @@
 """The API of rollouts: see them, and steer them with the verbs that people use."""
 
+import dataclasses
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Annotated
 
@@ -7,23 +9,30 @@ import pydantic
 from fastapi import APIRouter, Header, Query, Request
 
 from fairlead import errors
-from fairlead.domain.rollouts import choices, detail, rows
-from fairlead.domain.rollouts import numbers as numbers_
-from fairlead.engine import library, messages
-from fairlead.intents import requests as door
+from fairlead.access import intake, tokens
+from fairlead.areas.rollouts import detail, history, projection, run_samples
+from fairlead.areas.rollouts import requests as door
+from fairlead.areas.rollouts import traffic_stats as numbers_
+from fairlead.areas.rollouts.domain import actions
+from fairlead.areas.rollouts.domain.declared_verbs import VERBS
+from fairlead.engine import messages
 from fairlead.web import api, auth, bodies, shapes
 from fairlead.web import context as contexts
 
 router = APIRouter(prefix="/api/v1/rollouts", tags=["rollouts"], responses=api.FAILURES)
+_REASONED = " and ".join(name for name, verb in VERBS.items() if verb.takes_reason)
+_REVISED = " and ".join(name for name, verb in VERBS.items() if verb.takes_revision)
 
 
-class Wish(pydantic.BaseModel):
-    """What goes with a verb; all of it may be left out, but a rollback needs its revision."""
+class Action(pydantic.BaseModel):
+    """What goes with a verb; all of it may be left out."""
 
     model_config = pydantic.ConfigDict(extra="forbid")
 
-    why: str = pydantic.Field("", max_length=500, description="Told with it: pause and abort.")
-    revision: str = pydantic.Field("", description="The kept revision or label: rollback.")
+    why: str = pydantic.Field("", max_length=500, description=f"The reason, for {_REASONED}.")
+    revision: str = pydantic.Field(
+        "", description=f"The kept revision or label; empty is the last good one: {_REVISED}."
+    )
     id: str | None = pydantic.Field(
         None, description="Your name for this request: the same id twice is taken once."
     )
@@ -33,60 +42,78 @@ class Steered(pydantic.BaseModel):
     """What became of a verb."""
 
     receipt: shapes.Receipt
-    rollout: rows.Summary
+    rollout: projection.Summary
 
 
-class Numbers(pydantic.BaseModel):
-    """What both versions did with their requests, moment by moment."""
+@dataclass(frozen=True, slots=True)
+class Moment(numbers_.Point):
+    """A point with the version and the run that it was measured for."""
+
+    version: str = ""
+    run: int | None = None
+    """None between two runs."""
+
+
+class TrafficNumbers(pydantic.BaseModel):
+    """What each version did with its requests, moment by moment."""
 
     recorded: bool = pydantic.Field(description="Whether anybody records them here.")
-    items: list[numbers_.Point]
+    items: list[Moment]
 
 
 @router.get("", summary="Rollouts, newest first")
+@auth.within_scope
 async def list_rollouts(
     request: Request,
     before: Annotated[int | None, Query(ge=0, lt=2**63, description="Only older ones.")] = None,
     limit: api.Limit = 100,
-) -> shapes.Page[rows.Summary]:
+    where: api.Where = "",
+) -> shapes.Page[projection.Summary]:
+    scope = contexts.caller(request).scope
     found, further = await contexts.of(request).engine.read(
-        lambda session: door.listed(session, limit, before)
+        lambda session: door.listed(session, limit, before, scope, where)
     )
     return shapes.Page(items=found, next=None if further is None else str(further))
 
 
 @router.get("/{name:path}/numbers", summary="A rollout's requests over time")
+@auth.within_scope
 async def get_numbers(
     request: Request,
     name: str,
     since: Annotated[datetime | None, Query(description="Only later ones.")] = None,
-) -> Numbers:
-    context = contexts.of(request)
-    stream = await context.engine.read(lambda session: door.find(session, name))
-    if context.numbers is None:
-        return Numbers(recorded=False, items=[])
-    points = context.numbers.recent(_key(stream))
-    return Numbers(
-        recorded=True, items=[each for each in points if since is None or each.at > _utc(since)]
+) -> TrafficNumbers:
+    context, scope = contexts.of(request), contexts.caller(request).scope
+    now, after = context.now(), _utc(since) if since is not None else None
+    told = await context.engine.read(lambda session: door.read(session, name, now, scope))
+    recorded = context.services.find(numbers_.TRAFFIC_STATS)
+    if recorded is None:
+        return TrafficNumbers(recorded=False, items=[])
+    points = recorded.recent(told.rollout.name)
+    return TrafficNumbers(
+        recorded=True,
+        items=[_moment(each, told.runs) for each in points if after is None or each.at > after],
     )
 
 
 @router.get("/{name:path}", summary="One rollout with its plan, checks and history")
+@auth.within_scope
 async def get_rollout(request: Request, name: str) -> detail.Detail:
-    context = contexts.of(request)
+    context, scope = contexts.of(request), contexts.caller(request).scope
     now = context.now()
-    return await context.engine.read(lambda session: door.look(session, name, now))
+    return await context.engine.read(lambda session: door.read(session, name, now, scope))
 
 
 @router.post(
     "/{name:path}/{verb}",
     summary="Ask something of a rollout",
-    description="The verbs: approve, promote, pause, resume, abort, retry, rollback. One that does"
+    description=f"The verbs: {', '.join(VERBS)}. One that does"
     " not fit now is a 409 that says why, and what would work.",
     openapi_extra={
-        "requestBody": {"content": {"application/json": {"schema": Wish.model_json_schema()}}}
+        "requestBody": {"content": {"application/json": {"schema": Action.model_json_schema()}}}
     },
 )
+@auth.within_scope
 async def steer(
     request: Request,
     caller: auth.Operator,
@@ -94,19 +121,20 @@ async def steer(
     verb: str,
     idempotency_key: Annotated[str, Header(description="The same as `id` in the body.")] = "",
 ) -> Steered:
-    if verb not in choices.WORDS:
-        raise errors.NotFound(
-            f"not a verb of rollouts: {verb[:80]}", hint=f"use one of: {', '.join(choices.WORDS)}"
-        )
-    given = await bodies.read(request, Wish, 'send {"why": …, "revision": …, "id": …}, or {}')
-    wish = choices.Wish(verb, caller.name, given.why, given.revision)
+    if verb not in VERBS:
+        raise errors.NotFound(f"unknown verb: {verb[:80]}", hint=f"use one of: {', '.join(VERBS)}")
+    if VERBS[verb].deletes:
+        # Whoever may not start programs here does not end them for good either.
+        intake.authorise(caller, tokens.Role.DEPLOYER)
+    given = await bodies.read(request, Action, 'send {"why": …, "revision": …, "id": …}, or {}')
+    action = actions.ActionRequest(verb, caller.name, given.why, given.revision)
     command_id = _command_id(given.id, idempotency_key)
-    context = contexts.of(request)
-    stream = await context.engine.read(lambda session: door.find(session, name))
-    asked = door.request(stream.name, wish, command_id)
+    context, scope = contexts.of(request), contexts.caller(request).scope
+    stream = await context.engine.read(lambda session: door.find(session, name, scope))
+    asked = door.request(stream.name, action, command_id)
     with door.in_place():
         receipt = await context.intake.submit(caller, asked)
-    after = await context.engine.read(lambda s: door.look(s, _key(stream), context.now()))
+    after = await context.engine.read(lambda s: door.told(s, stream.name, context.now()))
     return Steered(receipt=shapes.Receipt.of(receipt), rollout=after.rollout)
 
 
@@ -120,8 +148,11 @@ def _command_id(named: str | None, key: str) -> messages.CommandId | None:
     return messages.command_id(either) if either else None
 
 
-def _key(stream: library.StreamView) -> str:
-    return stream.name.partition("/")[2]
+def _moment(point: numbers_.Point, runs: history.Runs) -> Moment:
+    run = run_samples.run_of(point, runs)
+    version = run_samples.label_of(point.revision, runs)
+    number = run.number if run else None
+    return Moment(**dataclasses.asdict(point), version=version, run=number)
 
 
 def _utc(moment: datetime) -> datetime:

@@ -1,21 +1,27 @@
 """The first page and its details: every rollout in a line, and one of them closely.
 
-What is shown comes from the same rows as the API's answers; scripts only keep it fresh, draw
-the numbers and hand the verbs over.
+What is shown comes from the same rows as the API's answers; scripts only keep it fresh and hand
+the verbs over.
 """
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
-from fairlead.domain.rollouts import detail, rows
+from fairlead.access import tokens
+from fairlead.areas.rollouts import chart, detail, history, projection
+from fairlead.areas.rollouts import requests as door
+from fairlead.areas.rollouts.domain import view
+from fairlead.areas.rollouts.domain.declared_verbs import VERBS
+from fairlead.areas.rollouts.traffic_stats import TRAFFIC_STATS, Point
+from fairlead.areas.rollouts.workload_logs import WORKLOAD_LOGS
 from fairlead.engine import messages
-from fairlead.intents import requests as door
-from fairlead.intents import tokens
+from fairlead.values import Verb
+from fairlead.web import auth
 from fairlead.web import context as contexts
-from fairlead.web import pages
 
 router = APIRouter(include_in_schema=False)
 _ROWS = 100
@@ -24,13 +30,13 @@ PHASES: dict[str, tuple[str, str, str]] = {
     "Unknown": ("question", "calm", "Unknown"),
     "Starting": ("clock", "busy", "Starting"),
     "Stable": ("check", "good", "Stable"),
-    "TakenBack": ("back", "bad", "Taken back"),
+    "RolledBack": ("back", "bad", "Rolled back"),
     "Queued": ("clock", "calm", "Queued"),
     "Progressing": ("forth", "busy", "Progressing"),
     "AwaitingApproval": ("hand", "ask", "Awaiting approval"),
     "Baking": ("clock", "busy", "Baking"),
     "Promoting": ("up", "busy", "Promoting"),
-    "GoingHome": ("back", "bad", "Going home"),
+    "RollingBack": ("back", "bad", "Rolling back"),
     "Paused": ("pause", "ask", "Paused"),
     "Stalled": ("alert", "bad", "Stalled"),
     "Gone": ("cross", "calm", "Gone"),
@@ -48,16 +54,17 @@ CHECKS: dict[str, tuple[str, str, str]] = {
 }
 STEPS: dict[str, tuple[str, str, str]] = {
     "done": ("check", "good", "done"),
-    "here": ("dot", "busy", "here now"),
-    "moving": ("forth", "busy", "on the way"),
+    "here": ("dot", "busy", "current"),
+    "shifting": ("forth", "busy", "shifting"),
     "skipped": ("forth", "calm", "skipped"),
-    "ahead": ("circle", "calm", "ahead"),
-    "stopped": ("cross", "bad", "given up here"),
+    "ahead": ("circle", "calm", "to come"),
+    "unreached": ("circle", "calm", "not reached"),
+    "stopped": ("cross", "bad", "rolled back here"),
 }
 ENDINGS: dict[str, tuple[str, str, str]] = {
-    "": ("forth", "busy", "Under way"),
+    "": ("forth", "busy", "In progress"),
     "Promoted": ("check", "good", "Promoted"),
-    "TakenBack": ("back", "bad", "Taken back"),
+    "RolledBack": ("back", "bad", "Rolled back"),
     "Superseded": ("forth", "calm", "Superseded"),
     "Reverted": ("back", "calm", "Reverted"),
 }
@@ -67,8 +74,8 @@ NEWS: dict[str, tuple[str, str, str]] = {
     "StepReached": ("forth", "busy", "Step reached"),
     "CheckSuccessful": ("check", "good", "Check passed"),
     "CheckFailed": ("cross", "bad", "Check failed"),
-    "CheckError": ("alert", "bad", "Check not answered"),
-    "CheckInconclusive": ("question", "ask", "Check unclear"),
+    "CheckError": ("alert", "bad", "Check error"),
+    "CheckInconclusive": ("question", "ask", "Check inconclusive"),
     "Approved": ("hand", "good", "Approved"),
     "GatePassed": ("forth", "calm", "Gate passed"),
     "Promoting": ("up", "busy", "Promoting"),
@@ -77,66 +84,107 @@ NEWS: dict[str, tuple[str, str, str]] = {
     "Resumed": ("forth", "busy", "Resumed"),
     "Stalled": ("alert", "bad", "Stalled"),
     "Drifted": ("alert", "ask", "Drifted"),
-    "GoingHome": ("back", "bad", "Going home"),
-    "TakenBack": ("back", "bad", "Taken back"),
+    "RollingBack": ("back", "bad", "Rolling back"),
+    "RolledBack": ("back", "bad", "Rolled back"),
     "Superseded": ("forth", "calm", "Superseded"),
     "Reverted": ("back", "calm", "Reverted"),
 }
-_FIRST = ("AwaitingApproval", "Stalled", "Paused")
-_LAST = ("Stable", "TakenBack")
+_FIRST = tuple(phase.value for phase in view.WAITING)
+_LAST = ("Stable", "RolledBack")
 
 
 @router.get("/")
+@auth.within_scope
 async def rollouts(
     request: Request, before: Annotated[int | None, Query(ge=0, lt=2**63)] = None
 ) -> Response:
+    scope = contexts.caller(request).scope
     found, further = await contexts.of(request).engine.read(
-        lambda session: door.listed(session, _ROWS, before)
+        lambda session: door.listed(session, _ROWS, before, scope)
     )
     shown = sorted(found, key=_urgency)
     waiting = sum(1 for each in shown if each.phase in _FIRST)
     moving = sum(1 for each in shown if each.phase not in (*_FIRST, *_LAST))
     words = {"waiting": waiting, "moving": moving, "phases": PHASES}
-    return pages.page("rollouts.html", 200, rollouts=shown, further=further, **words)
+    return contexts.page(
+        request, "rollouts/rollouts.html", rollouts=shown, further=further, **words
+    )
 
 
 @router.get("/rollouts/{name:path}")
-async def rollout(request: Request, name: str) -> Response:
-    context = contexts.of(request)
+@auth.within_scope
+async def rollout(
+    request: Request, name: str, run: Annotated[int | None, Query(ge=0, lt=2**63)] = None
+) -> Response:
+    context, scope = contexts.of(request), contexts.caller(request).scope
     now = context.now()
-    told = await context.engine.read(lambda session: door.look(session, name, now))
-    steers = contexts.caller(request).role >= tokens.Role.OPERATOR
-    return pages.page("rollout.html", **_words(told, now, steers=steers))
+    told = await context.engine.read(lambda session: door.read(session, name, now, scope, run))
+    role = contexts.caller(request).role
+    counter = context.services.find(TRAFFIC_STATS)
+    points = counter.recent(told.rollout.name) if counter is not None else ()
+    kept = context.services.find(WORKLOAD_LOGS) is not None and "/" not in told.rollout.name
+    words = _words(told, role) | _drawn(told, points, now)
+    words |= {"recorded": counter is not None, "logged": kept and words["steers"]}
+    return contexts.page(request, "rollouts/rollout.html", **words)
 
 
-def _urgency(summary: rows.Summary) -> tuple[int, str]:
+def _urgency(summary: projection.Summary) -> tuple[int, str]:
     """What waits for a person first, then what moves, then what rests."""
     place = 0 if summary.phase in _FIRST else 2 if summary.phase in _LAST else 1
     return place, summary.title
 
 
-def _words(told: detail.Detail, now: datetime, *, steers: bool) -> dict[str, Any]:
-    run = told.runs[0] if told.runs else None
-    until = (run.ended or now) if run else now
-    drawn = {
-        "name": told.rollout.name,
-        "primary": told.rollout.primary,
-        "canary": told.rollout.canary or (run.target if run else ""),
-        "started": run.started.isoformat() if run else None,
-        "ended": run.ended.isoformat() if run and run.ended else None,
-        "weights": [[mark.at.isoformat(), mark.share] for mark in run.weights] if run else [],
-    }
+def _words(told: detail.Detail, role: tokens.Role) -> dict[str, Any]:
     return {
         "told": told,
         "one": told.rollout,
-        "run": run,
-        "until": until,
+        "newest": not told.runs or told.run == told.runs[0].number,
         "stream": messages.stream_name("rollout", told.rollout.name),
-        "drawn": drawn,
-        "steers": steers,
+        "steers": role >= tokens.Role.OPERATOR,
+        "buttons": [
+            (verb, _dialog(verb)) for verb in map(VERBS.__getitem__, told.verbs) if _may(role, verb)
+        ],
         "phases": PHASES,
         "check_words": CHECKS,
         "step_words": STEPS,
         "endings": ENDINGS,
         "news_words": NEWS,
+    }
+
+
+def _drawn(told: detail.Detail, points: Sequence[Point], now: datetime) -> dict[str, Any]:
+    run = next((each for each in told.runs if each.number == told.run), None)
+    return {
+        "run": run,
+        "chart": chart.of(run or _before_runs(told, points, now), points, now),
+        "height": chart.HEIGHT,
+        "number": chart.number,
+        # What is over does not change any more.
+        "follows": run is None or run.ended is None,
+    }
+
+
+def _before_runs(told: detail.Detail, points: Sequence[Point], now: datetime) -> history.RunMark:
+    """What a version without a run did, drawn as a run of nobody beside it."""
+    since, revision = (points[0].at, points[-1].revision) if points else (now, "")
+    return history.RunMark(
+        0, "", "", "", since, stable=told.rollout.primary, stable_revision=revision
+    )
+
+
+def _may(role: tokens.Role, verb: Verb) -> bool:
+    return role >= tokens.Role.DEPLOYER or not verb.deletes
+
+
+def _dialog(verb: Verb) -> dict[str, str | bool] | None:
+    """What rollout.js asks before it sends the verb; None where it asks nothing."""
+    if verb.confirm is None:
+        return None
+    return {
+        "title": verb.confirm.title,
+        "text": verb.confirm.text,
+        "yes": verb.confirm.yes,
+        "danger": verb.tone == "danger",
+        "why": verb.takes_reason,
+        "revision": verb.takes_revision,
     }

@@ -5,14 +5,12 @@ is lower than the highest that was performed for the same rollout and part (prim
 status) must change nothing, and one performed before may be performed again without effect.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
-from fairlead.domain.analysis.conditions import Answer
-from fairlead.domain.rollouts import messages
-from fairlead.domain.rollouts.sight import Pods, Shown
-from fairlead.domain.rollouts.spec import Check
+from fairlead.areas.rollouts.domain import messages
+from fairlead.areas.rollouts.domain.observation import ObservedRoute, Pods
+from fairlead.areas.rollouts.domain.slots import SlotTraffic
+from fairlead.checks.subject import Subject
 
 
 class Platform(Protocol):
@@ -26,7 +24,7 @@ class Platform(Protocol):
         """Empty the slots of canary and baseline, letting their requests end; empty is well."""
         ...
 
-    async def let_go(self, gone: messages.LetGo) -> None:
+    async def let_go(self, gone: messages.ReleaseResources) -> None:
         """The rollout was deleted: stop what nobody else collects; make nothing."""
         ...
 
@@ -58,69 +56,20 @@ class Router(Protocol):
         """
         ...
 
-    async def shown(self, name: str) -> Shown | None:
+    async def shown(self, name: str) -> ObservedRoute | None:
         """What the proxies really do, with the order of the write they show; None: no route."""
         ...
 
-    async def give_back(self, gone: messages.LetGo) -> None:
+    async def give_back(self, gone: messages.ReleaseResources) -> None:
         """The rollout was deleted: restore a route that was adopted; one of ours is collected."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Names:
-    """Under which names the metrics know one slot of a rollout."""
-
-    provider: str
-    """Whose built-in metrics count its requests: a key of `prometheus.BUILT_IN`; "" for none."""
-
-    arguments: Mapping[str, str]
-    """What queries may ask for: namespace, target, service and port on Kubernetes, cluster on
-    the local platform. `rollout`, `revision`, `share` and `interval` are added by the metrics."""
-
-
-Naming = Callable[[messages.Measure, messages.Slot], Names]
-"""A platform's answer, at once and from memory; NotFound for a rollout that it does not run."""
-
-
-class Samples(Protocol):
-    """The numbers of both sides for the judge, one for each moment; None where one is missing."""
-
-    control: dict[str, list[float | None]]
-    experiment: dict[str, list[float | None]]
-
-
-class Metrics(Protocol):
-    """What answers queries."""
-
-    async def ask(self, check: Check, about: messages.Measure) -> Answer:
-        """A value, silence, or why the question could not be asked: three different things."""
-        ...
-
-    async def compare(self, check: Check, about: messages.Measure) -> Samples:
-        """Series of both sides since `about.since`; Unavailable where they cannot be read."""
-        ...
-
-
-class Gates(Protocol):
-    """What is asked over the web: gates with people behind them, numbers, and who hears news."""
-
-    async def is_open(self, check: Check, about: messages.Measure) -> tuple[bool, str]:
-        """Whether one may pass, and what was said."""
-        ...
-
-    async def read(self, check: Check, about: messages.Measure) -> Answer:
-        """What stands where the check's address points: a value, silence, or why not."""
-        ...
-
-    async def notify(self, news: messages.Notify) -> None: ...
 
 
 class Owner(Protocol):
     """The object that people look at and edit."""
 
     async def publish(self, status: messages.PublishStatus) -> None:
-        """Show the status; one with a lower serial than shown is old news."""
+        """Show the status; one with a lower round than shown is old news."""
         ...
 
     async def reset_override(self, name: str) -> None:
@@ -128,4 +77,9 @@ class Owner(Protocol):
         ...
 
 
-Status = dict[str, Any]
+class Counter(Protocol):
+    """Who counts requests, where the platform can."""
+
+    def traffic(self, about: Subject) -> tuple[SlotTraffic, ...]:
+        """Each slot that is counted since the canary has its weight, as checks saw it last."""
+        ...

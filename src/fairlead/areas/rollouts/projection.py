@@ -10,17 +10,17 @@ from dataclasses import dataclass
 
 import msgspec
 
-from fairlead.domain.rollouts import chronicle, intent, memory, states, view
-from fairlead.domain.rollouts.machine import ROLLOUT
-from fairlead.engine import codec, library, projections
+from fairlead.areas.rollouts import history
+from fairlead.areas.rollouts.domain import evolve, names, spec_change, states, view
+from fairlead.areas.rollouts.domain.machine import ROLLOUT
+from fairlead.engine import codec, projections, visibility
 
 NAME = "rollouts"
-SHAPE = 2
+SHAPE = 4
 """Raise it when the fold or the row changes: rows of another shape are built anew."""
 
 _PREFIX = f"{ROLLOUT.name}/"
 _WORDS = codec.Codec(ROLLOUT)
-_QUALIFIED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,13 +36,13 @@ class Summary:
     phase: str
     sentence: str
     stable: str
-    """The version that carries traffic when nothing is under way."""
+    """The version that has all traffic when no run is in progress."""
 
     primary: str
     """The version in the primary's slot, which a promotion changes before it ends."""
 
     canary: str
-    """Empty while no other version is under way."""
+    """Empty while no run is in progress."""
 
     primary_weight: int
     canary_weight: int
@@ -53,10 +53,10 @@ class Summary:
     since: dt.datetime
     updated: dt.datetime
     outcome: str = ""
-    """How the last run ended: Promoted, TakenBack, Superseded, Reverted."""
+    """How the last run ended: Promoted, RolledBack, Superseded, Reverted."""
 
     why: str = ""
-    """Why it is paused, stalled or going home, or else why the last run ended."""
+    """Why it is paused, stalled or rolling back, or else why the last run ended."""
 
     baseline_weight: int = 0
     """Of the stable version once more, beside the canary; 0 where there is none."""
@@ -68,30 +68,37 @@ class Sheet:
 
     seq: int
     state: states.State
-    runs: chronicle.Runs
+    runs: history.Runs
     updated: dt.datetime
 
-    def summary(self) -> Summary:
-        """What a list shows; a rollout that was never founded has none."""
+    def summary(self, now: dt.datetime | None = None) -> Summary:
+        """What a list shows; a rollout that nothing was requested of has none."""
         state = self.state
         assert not isinstance(state, states.Unknown)
-        return _summary(state, self.updated)
+        return _summary(state, self.updated, now)
 
 
 BLANK = Sheet(0, states.Unknown(), (), dt.datetime.min.replace(tzinfo=dt.UTC))
 
 
-def follow(sheet: Sheet, events: Iterable[library.EventView]) -> Sheet:
-    """The sheet after these events; those it has seen already change nothing."""
-    for told in events:
-        if told.seq <= sheet.seq:
+def follow(sheet: Sheet, events: Iterable[visibility.EventView]) -> Sheet:
+    """The sheet after these events; those it holds already change nothing."""
+    for recorded in events:
+        if recorded.seq <= sheet.seq:
             continue
-        row = codec.Encoded(told.type, told.version, msgspec.json.encode(told.data).decode())
+        data = msgspec.json.encode(recorded.data).decode()
+        row = codec.Encoded(recorded.type, recorded.version, data)
         event = _WORDS.events.decode(row)
-        state = memory.evolve(sheet.state, event)
-        runs = chronicle.note(sheet.runs, event, state, told.at)
-        sheet = Sheet(told.seq, state, runs, told.at)
+        state = evolve.evolve(sheet.state, event)
+        runs = history.note(sheet.runs, event, state, recorded.at)
+        sheet = Sheet(recorded.seq, state, runs, recorded.at)
     return sheet
+
+
+def restored(kept: visibility.SnapshotView) -> Sheet:
+    """The sheet of a rollout whose first events were archived; earlier runs are not told."""
+    state = _WORDS.states.decode(kept.state)
+    return Sheet(kept.seq, state, history.resumed(state), kept.at)
 
 
 def write(sheet: Sheet) -> projections.Row:
@@ -122,23 +129,17 @@ def read(row: projections.Row | None) -> Sheet:
     return Sheet(
         row["seq"],
         state,
-        msgspec.convert(row["runs"], chronicle.Runs),
+        msgspec.convert(row["runs"], history.Runs),
         msgspec.convert(row["updated"], dt.datetime),
     )
 
 
-def title(name: str) -> str:
-    """NAMESPACE/NAME of what Kubernetes knows with a UID; any other name as it is."""
-    parts = name.split("/")
-    return "/".join(parts[:2]) if len(parts) == _QUALIFIED else name
-
-
-def _key(event: library.EventView) -> str | None:
+def _key(event: visibility.EventView) -> str | None:
     return event.stream if event.stream.startswith(_PREFIX) else None
 
 
 def _fold(
-    row: projections.Row | None, events: Sequence[library.EventView]
+    row: projections.Row | None, events: Sequence[visibility.EventView]
 ) -> projections.Row | None:
     sheet = read(row)
     for event in events:
@@ -147,43 +148,51 @@ def _fold(
     return None if isinstance(sheet.state, states.Gone) else write(sheet)
 
 
-ROLLOUTS = projections.Projection(NAME, SHAPE, _key, _fold)
+def _restore(kept: visibility.SnapshotView) -> tuple[str, projections.Row] | None:
+    if not kept.stream.startswith(_PREFIX):
+        return None
+    sheet = restored(kept)
+    return None if isinstance(sheet.state, states.Gone) else (kept.stream, write(sheet))
 
 
-def _summary(state: states.Known | states.Gone, updated: dt.datetime) -> Summary:
-    book = state.book
-    run = state.run if isinstance(state, states.Running) else None
-    primary = book.stable if isinstance(state, states.Gone) else intent.primary_version(state)
-    split = book.route.split
-    at_step = state.step + 1 if isinstance(state, states.Moving | states.Watching) else 0
+ROLLOUTS = projections.Projection(NAME, SHAPE, _key, _fold, _restore)
+
+
+def _summary(
+    state: states.Known | states.Gone, updated: dt.datetime, now: dt.datetime | None
+) -> Summary:
+    status, rollout = view.shown(state, now), state.rollout
+    primary = (
+        rollout.stable if isinstance(state, states.Gone) else spec_change.primary_version(state)
+    )
     return Summary(
-        name=book.name,
-        title=title(book.name),
-        phase=view.phase(state).value,
-        sentence=view.sentence(state),
-        stable=str(book.stable),
+        name=rollout.name,
+        title=names.title(rollout.name),
+        phase=status.phase,
+        sentence=status.message,
+        stable=status.stable_version,
         primary=str(primary),
-        canary=str(run.target) if run else "",
-        primary_weight=int(split.primary),
-        canary_weight=int(split.canary),
-        baseline_weight=int(split.baseline),
-        step=at_step,
-        steps=len(run.plan) if run else 0,
-        since=book.since,
+        canary=status.canary_version,
+        primary_weight=status.primary_weight,
+        canary_weight=status.canary_weight,
+        baseline_weight=status.baseline_weight,
+        step=status.step,
+        steps=status.steps,
+        since=rollout.since,
         updated=updated,
-        outcome=book.outcome.ending.value if book.outcome else "",
+        outcome=rollout.outcome.ending.value if rollout.outcome else "",
         why=_why(state),
     )
 
 
 def _why(state: states.Known | states.Gone) -> str:
-    book = state.book
+    rollout = state.rollout
     match state:
-        case states.GoingHome(why=why, stalled=stalled):
+        case states.RollingBack(why=why, stalled=stalled):
             return stalled or why
         case states.Promoting(stalled=stalled) if stalled:
             return stalled
-        case states.Queued() | states.Moving() | states.Watching() | states.Promoting():
-            return book.paused.why if book.paused else state.run.why
+        case states.Queued() | states.Shifting() | states.Analysing() | states.Promoting():
+            return rollout.paused.why if rollout.paused else state.run.why
         case _:
-            return book.outcome.why if book.outcome else ""
+            return rollout.outcome.why if rollout.outcome else ""

@@ -5,7 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from fairlead.domain.rollouts.messages import Slot
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.web.services import Service
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,3 +37,6 @@ class Numbers(Protocol):
     def recent(self, rollout: str) -> Sequence[Point]:
         """The oldest first; empty for one that nobody measures."""
         ...
+
+
+TRAFFIC_STATS: Service[Numbers] = Service("traffic stats")

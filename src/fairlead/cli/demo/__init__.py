@@ -1,4 +1,4 @@
 """`fairlead demo`: a small shop is released twice before your eyes, on this machine.
 
-command ──► stage (engine, platform, page) ──► story (deploy, watch, judge) ──► screen, summary
+command ──► setup (engine, platform, page) ──► story (deploy, watch, judge) ──► screen, summary
 """

@@ -11,34 +11,34 @@ from pathlib import Path
 
 import click
 
-from fairlead import bootstrap
 from fairlead import settings as settings_
-from fairlead._demo.load import Load
-from fairlead.cli import options
-from fairlead.cli.demo import screen, stage, story, summary, untold
+from fairlead.areas.rollouts import host
+from fairlead.cli.demo import errors, screen, setup, story, summary
+from fairlead.cli.demo.load import Load
+from fairlead.console import logs, options
 
 _TERMINATED = 128 + signal.SIGTERM
 _LATE_CUSTOMERS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
-class _Wish:
+class _Options:
     """What the command line asks for."""
 
-    places: stage.Places
+    places: setup.Places
     pause: float
     ends: bool
 
 
 @click.command()
-@click.option("--exit", "ends", is_flag=True, help="End after the story; do not keep the page up.")
+@click.option("--exit", "ends", is_flag=True, help="Exit after the demo; do not keep the page up.")
 @click.option(
     "--port",
     type=click.IntRange(0, 65535),
     metavar="PORT",
     default=8600,
     show_default=True,
-    help="Where the page answers; another is taken where this one is in use.",
+    help="The page's port; another one if it is in use.",
 )
 @click.option(
     "--shop-port",
@@ -46,7 +46,7 @@ class _Wish:
     metavar="PORT",
     default=8080,
     show_default=True,
-    help="Where the shop answers, through Envoy; another is taken where this one is in use.",
+    help="The shop's port, on Envoy; another one if it is in use.",
 )
 @click.option(
     "--pause",
@@ -57,19 +57,19 @@ class _Wish:
     help="How long each step lasts.",
 )
 def demo(ends: bool, port: int, shop_port: int, pause: float) -> None:  # noqa: FBT001 - click hands options over by name
-    """See a good release go live and a bad one go home.
+    """See a good release go live and a bad one roll back.
 
-    A small shop runs on this machine behind Envoy, with customers at its door. Version 2 takes
-    10, 50, then all of the requests while its numbers hold; version 3 answers with errors, and is
-    taken back by itself. Takes about a minute and leaves nothing behind.
+    A small shop runs on this machine behind Envoy, under load. Version 2 gets 10 %, 50 %, then
+    all traffic while its checks pass; version 3 returns errors and is rolled back automatically.
+    The demo takes about a minute and leaves nothing behind.
     """
     if options.settings().log.log_level != "debug":
         # The story is told by the screen; what goes wrong is still logged.
-        bootstrap.logs(settings_.LogSettings(log_level="error"))
+        logs.configure(settings_.LogSettings(log_level="error"))
     with tempfile.TemporaryDirectory(prefix="fairlead-demo-") as folder, _cleaned(Path(folder)):
-        places = stage.Places(Path(folder), port, shop_port)
+        places = setup.Places(Path(folder), port, shop_port)
         try:
-            asyncio.run(_show(_Wish(places, pause, ends)))
+            asyncio.run(_show(_Options(places, pause, ends)))
         except asyncio.CancelledError:
             raise click.exceptions.Exit(_TERMINATED) from None
 
@@ -83,29 +83,29 @@ def _cleaned(folder: Path) -> Iterator[None]:
         # A second Ctrl-C must not leave half of them.
         before = signal.signal(signal.SIGINT, signal.SIG_IGN)
         try:
-            asyncio.run(bootstrap.clean_up(folder))
+            asyncio.run(host.clean_up(folder))
         finally:
             signal.signal(signal.SIGINT, before)
 
 
-async def _show(wish: _Wish) -> None:
+async def _show(request: _Options) -> None:
     task = asyncio.current_task()
     assert task is not None
     # A polite end must clean up as Ctrl-C does, and so must a terminal that is closed.
     for each in (signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(each, task.cancel)
     shown = screen.Screen()
-    async with stage.set_up(wish.places, shown.say) as set_up:
+    async with setup.set_up(request.places, shown.say) as set_up:
         shown.say(f"shop: {set_up.shop_url} (Envoy)   page: {set_up.page}")
         with shown.live():
-            told = await story.tell(set_up, shown, wish.pause)
+            told = await story.tell(set_up, shown, request.pause)
         _sum_up(told)
-        _say_next(wish, set_up)
-        if not wish.ends:
+        _say_next(request, set_up)
+        if not request.ends:
             await _until_stopped(shown, set_up)
 
 
-def _sum_up(told: story.Told) -> None:
+def _sum_up(told: story.StoryResult) -> None:
     found = list(summary.findings(told))
     click.echo()
     for each in found:
@@ -115,29 +115,29 @@ def _sum_up(told: story.Told) -> None:
     for line in summary.why(told):
         click.echo(line)
     if wrong := [each for each in found if each.against]:
-        raise untold.Untold(wrong[0].against)
+        raise errors.StoryFailed(wrong[0].against)
 
 
-def _say_next(wish: _Wish, set_up: stage.Stage) -> None:
+def _say_next(request: _Options, set_up: setup.DemoSetup) -> None:
     click.echo("\nWhat to type next:")
-    if wish.ends:
-        click.echo("  fairlead demo             the same, with a page that stays")
+    if request.ends:
+        click.echo("  fairlead demo             the demo again, with its page kept up")
     else:
-        where = f"fairlead --state-dir {shlex.quote(str(wish.places.folder))}"
+        where = f"fairlead --state-dir {shlex.quote(str(request.places.folder))}"
         click.echo(f"  curl -i {set_up.shop_url}")
         click.echo(f"  {where} get rollout {story.NAME}")
-    click.echo("  fairlead up               a control plane that stays, in one terminal")
+    click.echo("  fairlead up               a control plane, in one terminal")
     click.echo("  fairlead deploy FILE      your own program, in another")
-    click.echo("\ndocs/tutorial/first-rollout.md has a program and a file to begin with.")
+    click.echo("\ndocs/tutorial/first-rollout.md has a program and a file to start from.")
 
 
-async def _until_stopped(shown: screen.Screen, set_up: stage.Stage) -> None:
+async def _until_stopped(shown: screen.Screen, set_up: setup.DemoSetup) -> None:
     stop = asyncio.Event()
     loop = asyncio.get_running_loop()
     # After the story, Ctrl-C is the expected end and no failure.
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         loop.add_signal_handler(each, stop.set)
-    shown.say(f"\nthe page is at {set_up.page}; Ctrl-C ends it")
+    shown.say(f"\nthe page is at {set_up.page}; press Ctrl-C to stop")
     # Customers go on coming, so that the page has something to show.
     async with Load(set_up.shop_url, per_second=_LATE_CUSTOMERS).running():
         await stop.wait()

@@ -1,26 +1,26 @@
-"""One look at the rollout in plain numbers, for a terminal to draw or a log to write."""
+"""The rollout at one moment in plain numbers, for a terminal to draw or a log to write."""
 
 import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 
-from fairlead._demo.load import Tally
-from fairlead.domain.rollouts import detail, rows
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.numbers import Point
+from fairlead.areas.rollouts import detail, projection
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.traffic_stats import Point
+from fairlead.cli.demo.load import Tally
 
 RECENT = 5
-"""Seconds over which success and times are told."""
+"""Seconds over which success and latency are shown."""
 
 TRAIL = 20
 """Seconds that the small curve shows."""
 
 _STEPPING = ("Progressing", "Baking")
 _PHASES = {
-    "Queued": "about to begin",
-    "Promoting": "becomes the primary",
-    "GoingHome": "goes home",
+    "Queued": "about to start",
+    "Promoting": "promoting",
+    "RollingBack": "rolling back",
 }
 
 
@@ -46,7 +46,7 @@ class Frame:
 
     headline: str
     watched: bool
-    """Whether checks are asked now."""
+    """Whether checks are measured now."""
 
     sides: tuple[Side, ...]
     checks: tuple[detail.CheckSheet, ...]
@@ -72,14 +72,12 @@ def frame(
     return Frame(_headline(row), row.phase in _STEPPING, sides, told.checks, seconds)
 
 
-def _headline(row: rows.Summary) -> str:
+def _headline(row: projection.Summary) -> str:
     if row.phase in _STEPPING and row.step:
-        return (
-            f"{row.canary}: step {row.step} of {row.steps}, {row.canary_weight} % of the requests"
-        )
+        return f"{row.canary}: step {row.step} of {row.steps}, weight {row.canary_weight} %"
     if row.canary:
         return f"{row.canary}: {_PHASES.get(row.phase, row.phase.lower())}"
-    return f"{row.stable} carries all traffic"
+    return f"{row.stable} has all traffic"
 
 
 def _side(version: str, slot: Slot, share: int, seen: tuple[Sequence[Point], Tally, str]) -> Side:

@@ -85,10 +85,10 @@ def _sides(frame: Frame, *, wide: bool) -> table.Table:
     shown = table.Table(box=None, padding=(0, 2, 0, 0), header_style="dim")
     shown.add_column("version", no_wrap=True)
     shown.add_column("slot", no_wrap=True)
-    for name in ("share", "requests", "failed", "success", "p50", "p99"):
+    for name in ("weight", "requests", "failed", "success", "p50", "p99"):
         shown.add_column(name, justify="right", min_width=5, no_wrap=True)
     if wide:
-        shown.add_column("success each second", min_width=TRAIL, no_wrap=True)
+        shown.add_column("success per second", min_width=TRAIL, no_wrap=True)
     for side in frame.sides:
         style = _STYLES[side.slot]
         trail = [texts.Text("".join(map(_height, side.trail)), style)] if wide else []
@@ -110,7 +110,8 @@ def _checks(frame: Frame) -> table.Table:
     shown = table.Table(box=None, show_header=False, pad_edge=False)
     for check in frame.checks:
         mark = _MARKS.get(check.phase, "waits" if not check.measured else "ok so far")
-        told = check.reason.rpartition("; ")[2]
+        counted, _, result = check.reason.partition("; ")
+        told = result if "measurement" in counted else check.reason
         shown.add_row(
             texts.Text(f"check {check.name}", "dim"), check.good, mark, texts.Text(told, "dim")
         )

@@ -9,10 +9,13 @@ from pathlib import Path
 
 from fairlead import bootstrap, errors
 from fairlead import settings as settings_
-from fairlead.domain.rollouts.numbers import Numbers
+from fairlead.access import intake
+from fairlead.areas.rollouts import host, workloads
+from fairlead.areas.rollouts.traffic_stats import TRAFFIC_STATS, Numbers
+from fairlead.cli import serve_web
 from fairlead.engine import service
-from fairlead.intents import intake, workloads
 from fairlead.web import app, context, server
+from fairlead.web.layout import Layout
 
 _HOST = "127.0.0.1"
 
@@ -27,7 +30,7 @@ class Places:
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
+class DemoSetup:
     """Everything the story acts on."""
 
     engine: service.Engine
@@ -42,26 +45,31 @@ class Stage:
 
 
 @contextlib.asynccontextmanager
-async def set_up(places: Places, say: Callable[[str], None]) -> AsyncIterator[Stage]:
-    """The stage, until the block is left; what it started is for the caller to end."""
+async def set_up(places: Places, say: Callable[[str], None]) -> AsyncIterator[DemoSetup]:
+    """The setup, until the block is left; what it started is for the caller to end."""
     # The demo's own settings: whatever store the user has is left alone.
     chosen = settings_.Settings(store=settings_.StoreSettings(state_dir=places.folder))
-    players = bootstrap.joined(chosen, bootstrap.cast())
-    ground, numbers = players.ground, players.numbers
-    if ground is None or numbers is None:
-        raise errors.Unavailable(bootstrap.NO_ENVOY, hint="run it on Linux, x86-64 or arm64")
-    kept = bootstrap.store(chosen.store, players)
+    given = bootstrap.with_platforms(chosen, bootstrap.installation())
+    target = given.services.find(workloads.DEPLOY_TARGET)
+    numbers = given.services.find(TRAFFIC_STATS)
+    if target is None or numbers is None:
+        raise errors.Unavailable(host.NO_ENVOY, hint="run it on Linux, x86-64 or arm64")
+    kept = given.store(chosen.store)
     await asyncio.to_thread(kept.migrate)
-    made = bootstrap.engine(chosen, players, kept)
+    made = given.engine(chosen, kept)
     listening = _claim(places.page, "the page", say)
     bind = server.bound(server.Bind(_HOST, places.page), listening)
-    async with bootstrap.beside(players, made), made.running() as engine:
-        views = [view.name for view in players.views]
+    async with given.in_background(made), made.running() as engine:
         door = intake.Intake(engine)
-        around = context.Context(engine, kept, bind, door, views, numbers=numbers, ground=ground)
-        async with server.serving(app.create(around), listening, around.closing):
-            deployer = workloads.Deployer(ground, door)
-            yield Stage(engine, deployer, numbers, bind.url, _free(places.shop, say))
+        mounts = serve_web.mounted(given)
+        around = context.WebContext(
+            *(engine, kept, bind, door, given.projection_names),
+            services=given.services,
+            layout=Layout(mounts),
+        )
+        async with server.serving(app.create(around, mounts), listening, around.closing):
+            deployer = workloads.Deployer(target, door)
+            yield DemoSetup(engine, deployer, numbers, bind.url, _free(places.shop, say))
 
 
 def _claim(port: int, what: str, say: Callable[[str], None]) -> socket.socket:

@@ -9,9 +9,9 @@ Flow: table (what is wanted) -> config (what Envoy reads) -> proxy (files, renam
 place, and Envoy's own word that it took them) -> traffic (what came of it).
 """
 
-from fairlead.adapters.envoy.config import Listen
-from fairlead.adapters.envoy.proxy import Proxy
-from fairlead.adapters.envoy.table import (
+from fairlead.clients.envoy.config import Listen
+from fairlead.clients.envoy.proxy import Proxy
+from fairlead.clients.envoy.table import (
     ByCookie,
     ByHeader,
     CookieIs,
@@ -23,7 +23,7 @@ from fairlead.adapters.envoy.table import (
     Table,
     Version,
 )
-from fairlead.adapters.envoy.traffic import Counts, Numbers, Reading, between
+from fairlead.clients.envoy.traffic import Counts, Numbers, Reading, between
 
 __all__ = [
     "ByCookie",

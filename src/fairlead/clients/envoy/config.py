@@ -1,11 +1,11 @@
 """What Envoy reads: the bootstrap, once, and the clusters and routes of a table."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from fairlead.adapters.envoy.table import (
+from fairlead.clients.envoy.table import (
     ByCookie,
     ByHeader,
     CookieIs,
@@ -30,6 +30,7 @@ ROUTES_FILE = "xds/routes/routes.json"
 _TYPES = "type.googleapis.com/envoy"
 _MANAGER = f"{_TYPES}.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager"
 _ROUTER = f"{_TYPES}.extensions.filters.http.router.v3.Router"
+_LUA = f"{_TYPES}.extensions.filters.http.lua.v3.Lua"
 _OPTIONS = "envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
 _CONNECTIONS = f"{_TYPES}.extensions.resource_monitors.downstream_connections.v3"
 _ADMIN = "fairlead_admin"
@@ -47,17 +48,49 @@ _MANY = 50_000
 _REQUEST_ID = "x-request-id"
 
 
+# A browser sends a cookie to every port of its host. Those of the control plane's page are
+# taken out here, so that no workload can use them; other cookies stay as they are.
+_STRIP_COOKIES = """
+local function ours(cookie)
+  local name = string.match(cookie, "^%%s*([^=;]*)")
+  return string.sub(name, 1, %(length)d) == "%(prefix)s"
+end
+
+function envoy_on_request(handle)
+  local headers = handle:headers()
+  local kept, found = {}, false
+  for index = 0, headers:getNumValues("cookie") - 1 do
+    for cookie in string.gmatch(headers:getAtIndex("cookie", index), "[^;]+") do
+      if ours(cookie) then
+        found = true
+      else
+        kept[#kept + 1] = string.match(cookie, "^%%s*(.-)%%s*$")
+      end
+    end
+  end
+  if found then
+    headers:remove("cookie")
+    if #kept > 0 then
+      headers:add("cookie", table.concat(kept, "; "))
+    end
+  end
+end
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Listen:
     """Where Envoy takes requests, and where Prometheus may read its numbers."""
 
     port: int
     metrics_port: int | None = None
+    private_cookies: str = ""
+    """Cookies whose names begin so are not handed on; empty: all are."""
 
 
 def bootstrap(listen: Listen) -> Json:
     """Envoy's own file; a change of it needs a new Envoy."""
-    listeners = [_listener("traffic", listen.port, _traffic_manager())]
+    listeners = [_listener("traffic", listen.port, _traffic_manager(listen.private_cookies))]
     if listen.metrics_port is not None:
         listeners.append(_listener("metrics", listen.metrics_port, _metrics_manager()))
     return {
@@ -119,9 +152,9 @@ def _listener(name: str, port: int, manager: Json) -> Json:
     }
 
 
-def _traffic_manager() -> Json:
+def _traffic_manager(private_cookies: str) -> Json:
     return {
-        **_manager(STAT_PREFIX),
+        **_manager(STAT_PREFIX, _stripping(private_cookies) if private_cookies else []),
         "rds": {"route_config_name": ROUTES, "config_source": _file_source(ROUTES_FILE)},
         "use_remote_address": True,
         "normalize_path": True,
@@ -137,12 +170,18 @@ def _metrics_manager() -> Json:
     return {**_manager("metrics"), "route_config": {"name": "metrics", "virtual_hosts": [host]}}
 
 
-def _manager(prefix: str) -> Json:
+def _manager(prefix: str, filters: Sequence[Json] = ()) -> Json:
     return {
         "@type": _MANAGER,
         "stat_prefix": prefix,
-        "http_filters": [{"name": "router", "typed_config": {"@type": _ROUTER}}],
+        "http_filters": [*filters, {"name": "router", "typed_config": {"@type": _ROUTER}}],
     }
+
+
+def _stripping(prefix: str) -> list[Json]:
+    code = _STRIP_COOKIES % {"prefix": prefix, "length": len(prefix)}
+    script = {"@type": _LUA, "default_source_code": {"inline_string": code}}
+    return [{"name": "strip_cookies", "typed_config": script}]
 
 
 def _admin_cluster() -> Json:

@@ -17,12 +17,12 @@ import envoy
 import msgspec
 
 from fairlead import errors
-from fairlead.adapters.envoy import config, shown, traffic
-from fairlead.adapters.envoy.admin import Admin
-from fairlead.adapters.envoy.config import Json, Listen
-from fairlead.adapters.envoy.table import Table
-from fairlead.adapters.processes import Instance, Patience, Program, Supervisor, ports
-from fairlead.adapters.processes.records import replace
+from fairlead.clients.envoy import config, shown, traffic
+from fairlead.clients.envoy.admin import Admin
+from fairlead.clients.envoy.config import Json, Listen
+from fairlead.clients.envoy.table import Table
+from fairlead.clients.processes import Instance, Patience, Program, Supervisor, ports
+from fairlead.clients.processes.records import replace
 
 _CONFIRM_SECONDS = 10.0
 _DRAIN_SECONDS = 30.0
@@ -111,7 +111,7 @@ class Proxy:
         """Let versions go that the last table did not name."""
         gone = self._unwanted() if self._published else []
         if gone:
-            # Outside our turn: a request that hangs must not hold up a way home.
+            # Outside our turn: a request that hangs must not hold up a rollback.
             await self._drained([each["alt_stat_name"] for each in gone])
             await self._drop(gone)
 
@@ -173,7 +173,7 @@ class Proxy:
         ours = any(each.name == self._name for each in self._supervisor.instances())
         if port is not None and not ours and not ports.is_free(port):
             raise errors.Conflict(
-                f"port already taken: {port}", hint="choose another port for Envoy's numbers"
+                f"port already taken: {port}", hint="choose another port for Envoy's metrics"
             )
 
     async def _publish(self, watched: _Watched, resources: list[Json], mark: str = "") -> None:
@@ -187,7 +187,7 @@ class Proxy:
             if not await self._taken(watched, version, refused):
                 raise errors.Rejected(
                     f"envoy refused the new {Path(watched.file).stem}: {_reason(log, said)}",
-                    hint="the last good ones are still in use; correct the rule and try again",
+                    hint="the previous configuration stays in use; correct the rule",
                 )
         self._settled_at = asyncio.get_running_loop().time() + _SETTLE_SECONDS
 
@@ -203,7 +203,7 @@ class Proxy:
         except TimeoutError as error:
             raise errors.Unavailable(
                 f"envoy did not take the change within {_CONFIRM_SECONDS:g} s: {watched.file}",
-                hint="the last good ones are put back; try again",
+                hint="the previous configuration is restored; try again",
             ) from error
 
     async def _warm(self) -> None:
@@ -213,7 +213,7 @@ class Proxy:
         except TimeoutError as error:
             raise errors.Unavailable(
                 f"envoy still waits for the health of a version after {_CONFIRM_SECONDS:g} s",
-                hint="see whether the version answers on its health path; then try again",
+                hint="check that the version answers on its health path, then try again",
             ) from error
 
     def _unwanted(self) -> list[Json]:

@@ -113,12 +113,12 @@ class Rule:
         percents = [share.percent for share in self.shares]
         if any(not 0 <= percent <= _WHOLE for percent in percents) or sum(percents) != _WHOLE:
             raise errors.Rejected(
-                f"shares of a rule do not make 100 percent: {percents}",
+                f"weights of a rule do not add up to 100 %: {percents}",
                 hint="use whole percents from 0 to 100 that add up to 100",
             )
         if self.mirror is not None and not 0 <= self.mirror.percent <= _WHOLE:
             raise errors.Rejected(
-                f"mirrored share outside 0-100: {self.mirror.percent}", hint="use whole percents"
+                f"mirror percentage outside 0-100: {self.mirror.percent}", hint="use whole percents"
             )
 
     def versions(self) -> Iterator[str]:
@@ -147,7 +147,7 @@ class Table:
         names = [stat_name(version.name) for version in self.versions]
         if len(set(names)) != len(names):
             raise errors.Rejected(
-                f"versions whose names look alike in the numbers: {', '.join(sorted(names))}",
+                f"version names that Envoy's metrics cannot tell apart: {', '.join(sorted(names))}",
                 hint="let names differ in more than dots and underscores",
             )
         known = {version.name for version in self.versions}

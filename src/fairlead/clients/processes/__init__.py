@@ -12,11 +12,11 @@ Flow: program (what is wanted) -> records (kept on disk) -> supervisor -> keeper
 program: start, watch, restart) -> spawn, identity, health, logs (one deed each).
 """
 
-from fairlead.adapters.processes.logs import LogBounds
-from fairlead.adapters.processes.orphans import clean_up
-from fairlead.adapters.processes.program import Health, Limits, Patience, Program
-from fairlead.adapters.processes.state import Instance, Phase
-from fairlead.adapters.processes.supervisor import Supervisor
+from fairlead.clients.processes.logs import LogBounds
+from fairlead.clients.processes.orphans import clean_up
+from fairlead.clients.processes.program import Health, Limits, Patience, Program
+from fairlead.clients.processes.state import Instance, Phase
+from fairlead.clients.processes.supervisor import Supervisor
 
 __all__ = [
     "Health",

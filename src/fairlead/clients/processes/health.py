@@ -6,7 +6,7 @@ from http import HTTPStatus
 
 import aiohttp
 
-from fairlead.adapters.processes.program import Health
+from fairlead.clients.processes.program import Health
 
 HOST = "127.0.0.1"
 

@@ -13,11 +13,11 @@ from collections.abc import Callable, Collection
 import structlog
 
 from fairlead import errors
-from fairlead.adapters.processes import health, identity, logs, orphans, ports
-from fairlead.adapters.processes.program import Program
-from fairlead.adapters.processes.records import Folder, Record
-from fairlead.adapters.processes.spawn import End, Handle, spawn
-from fairlead.adapters.processes.state import Instance, Phase
+from fairlead.clients.processes import health, identity, logs, orphans, ports
+from fairlead.clients.processes.program import Program
+from fairlead.clients.processes.records import Folder, Record
+from fairlead.clients.processes.spawn import End, Handle, spawn
+from fairlead.clients.processes.state import Instance, Phase
 
 _STARTING_POLL_SECONDS = 0.05
 _LAST_LINE = 300
@@ -37,7 +37,8 @@ class Keeper:
         self._ports_given = ports_given
         self._handle: Handle | None = None
         self._phase = Phase.STARTING
-        self._reason = "not yet looked at"
+        self._reason = "not checked yet"
+        self._last_end = ""
         self._ends_in_a_row = 0
 
     @property
@@ -48,8 +49,8 @@ class Keeper:
     def instance(self) -> Instance:
         handle, record = self._handle, self._record
         pid = None if handle is None else handle.identity.pid
-        name = record.program.name
-        return Instance(name, self._phase, record.port, pid, record.restarts, self._reason)
+        name, told = record.program.name, (self._reason, self._last_end)
+        return Instance(name, self._phase, record.port, pid, record.restarts, *told)
 
     def adopt(self) -> bool:
         """Take over the process of an earlier control plane; whether there was one."""
@@ -68,7 +69,7 @@ class Keeper:
         name = self.program.name
         self._handle = spawn(self.program, port, self._folder.log(name), self._folder.owner)
         self._keep(dataclasses.replace(self._record, identity=self._handle.identity))
-        self._tell(Phase.STARTING, "started, health not yet good")
+        self._tell(Phase.STARTING, "started, not healthy yet")
 
     async def run(self) -> None:
         """Until cancelled: one process after the other."""
@@ -178,6 +179,11 @@ class Keeper:
         if phase is not self._phase:
             _log.info("process_phase", program=self.program.name, phase=phase, reason=reason)
         self._phase, self._reason = phase, reason
+        match phase:
+            case Phase.BACKING_OFF | Phase.CRASH_LOOPING:
+                self._last_end = reason
+            case Phase.HEALTHY:
+                self._last_end = ""
         # Whoever waits looks again; those that come later wait for the next change.
         self.changed.set()
         self.changed = asyncio.Event()

@@ -24,7 +24,7 @@ class LogBounds:
     kept: int = 3
     # Logs of so many programs stay after their stop, for a person who asks why.
     stopped: int = 20
-    look_seconds: float = 1.0
+    poll_seconds: float = 1.0
 
 
 def rotate(log: Path, bounds: LogBounds) -> bool:

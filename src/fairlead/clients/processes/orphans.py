@@ -9,10 +9,10 @@ import asyncio
 from collections.abc import Collection, Iterable
 from pathlib import Path
 
-from fairlead.adapters.processes import identity
-from fairlead.adapters.processes.identity import Identity
-from fairlead.adapters.processes.records import Folder
-from fairlead.adapters.processes.spawn import Handle
+from fairlead.clients.processes import identity
+from fairlead.clients.processes.identity import Identity
+from fairlead.clients.processes.records import Folder
+from fairlead.clients.processes.spawn import Handle
 
 _DRAIN_SECONDS = 10.0
 

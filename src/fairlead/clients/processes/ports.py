@@ -4,8 +4,8 @@ import socket
 from collections.abc import Collection
 
 from fairlead import errors
-from fairlead.adapters.processes.health import HOST
-from fairlead.adapters.processes.program import Program
+from fairlead.clients.processes.health import HOST
+from fairlead.clients.processes.program import Program
 
 _TRIES = 50
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from fairlead import errors
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,62}")
+_NAME = re.compile(r"[a-z0-9][a-z0-9._-]{0,99}")
 _HIGHEST_PORT = 65535
 
 
@@ -64,7 +64,7 @@ class Program:
         if not _NAME.fullmatch(self.name):
             raise errors.Rejected(
                 f"malformed name of a program: {self.name[:80]!r}",
-                hint="use up to 63 lower-case letters, digits, dots and dashes",
+                hint="use up to 100 lower-case letters, digits, dots, dashes and underscores",
             )
         if not self.command or not self.command[0]:
             raise errors.Rejected(

@@ -14,15 +14,15 @@ from pathlib import Path
 import msgspec
 
 from fairlead import errors
-from fairlead.adapters.processes.identity import Identity
-from fairlead.adapters.processes.program import Program
+from fairlead.clients.processes.identity import Identity
+from fairlead.clients.processes.program import Program
 
 _ENDING = ".program.json"
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A wanted program and, when it was started, the process that runs it."""
+    """A desired program and, when it was started, the process that runs it."""
 
     program: Program
     identity: Identity | None
@@ -83,7 +83,7 @@ class Folder:
             return msgspec.json.decode(path.read_bytes(), type=Record)
         except msgspec.DecodeError as error:
             raise errors.Corrupt(
-                f"record of a process cannot be read: {path}",
+                f"cannot read the record of a process: {path}",
                 hint="stop its process by hand if there is one, then remove the file",
             ) from error
 

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Self
 
 from fairlead import errors
-from fairlead.adapters.processes import identity as identities
-from fairlead.adapters.processes.identity import Identity
-from fairlead.adapters.processes.program import Program
+from fairlead.clients.processes import identity as identities
+from fairlead.clients.processes.identity import Identity
+from fairlead.clients.processes.program import Program
 
 _LAUNCH = str(Path(__file__).with_name("launch.py"))
 # Not our whole environment: it holds what only the control plane should know.

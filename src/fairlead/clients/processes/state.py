@@ -28,3 +28,12 @@ class Instance:
     restarts: int
     # Why it is not healthy; empty when it is.
     reason: str
+    # Why it ended, or could not be started, last time; empty once it was healthy again.
+    last_end: str = ""
+
+    @property
+    def why(self) -> str:
+        """Why it is not healthy; of a new start alone nobody learns what is wrong."""
+        if self.phase is Phase.STARTING and self.last_end:
+            return f"{self.reason}; before: {self.last_end}"
+        return self.reason

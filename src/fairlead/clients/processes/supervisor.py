@@ -1,4 +1,4 @@
-"""All programs of one state folder: what was wanted runs, whoever started it."""
+"""All programs of one state folder: what is desired runs, whoever started it."""
 
 import asyncio
 import collections
@@ -12,13 +12,13 @@ from typing import Self
 import structlog
 
 from fairlead import errors
-from fairlead.adapters.processes import logs, orphans
-from fairlead.adapters.processes.identity import Identity
-from fairlead.adapters.processes.keeper import Keeper
-from fairlead.adapters.processes.logs import LogBounds
-from fairlead.adapters.processes.program import Program
-from fairlead.adapters.processes.records import Folder, Record
-from fairlead.adapters.processes.state import Instance, Phase
+from fairlead.clients.processes import logs, orphans
+from fairlead.clients.processes.identity import Identity
+from fairlead.clients.processes.keeper import Keeper
+from fairlead.clients.processes.logs import LogBounds
+from fairlead.clients.processes.program import Program
+from fairlead.clients.processes.records import Folder, Record
+from fairlead.clients.processes.state import Instance, Phase
 
 _log = structlog.get_logger(__name__)
 
@@ -49,7 +49,7 @@ class Supervisor:
         with self._folder.locked():
             records = self._folder.records()
             self._running = True
-            tending = asyncio.create_task(self._tend_logs(), name="tend logs")
+            upkeep = asyncio.create_task(self._rotate_logs(), name="tend logs")
             try:
                 for record in records:
                     self._take_over(record)
@@ -57,7 +57,7 @@ class Supervisor:
                 yield self
             finally:
                 self._running = False
-                await _cancel(tending, *self._tasks.values())
+                await _cancel(upkeep, *self._tasks.values())
                 self._keepers.clear()
                 self._tasks.clear()
 
@@ -159,13 +159,13 @@ class Supervisor:
 
     def _unwell(self, instance: Instance, what: str) -> errors.Unavailable:
         return errors.Unavailable(
-            f"program {instance.name} is {what}: {instance.reason}",
+            f"program {instance.name} is {what}: {instance.why}",
             hint=f"its output is in {self.log(instance.name)}",
         )
 
-    async def _tend_logs(self) -> None:
+    async def _rotate_logs(self) -> None:
         while True:
-            await asyncio.sleep(self._bounds.look_seconds)
+            await asyncio.sleep(self._bounds.poll_seconds)
             for name in list(self._keepers):
                 await asyncio.to_thread(logs.rotate, self.log(name), self._bounds)
 

@@ -10,10 +10,10 @@ Flow: templates (a query from a metric and its arguments) -> shared (one questio
 who ask it in the same tick) -> client (the question itself).
 """
 
-from fairlead.adapters.prometheus.client import Access, Prometheus
-from fairlead.adapters.prometheus.outcome import NoData, Sample, Series, SeriesSet, Values
-from fairlead.adapters.prometheus.shared import Shared
-from fairlead.adapters.prometheus.templates import BUILT_IN, render
+from fairlead.clients.prometheus.client import Access, Prometheus
+from fairlead.clients.prometheus.outcome import NoData, Sample, Series, SeriesSet, Values
+from fairlead.clients.prometheus.shared import Shared
+from fairlead.clients.prometheus.templates import BUILT_IN, render
 
 __all__ = [
     "BUILT_IN",

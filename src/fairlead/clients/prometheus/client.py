@@ -18,9 +18,9 @@ import aiohttp
 import msgspec
 
 from fairlead import errors
-from fairlead.adapters import trust
-from fairlead.adapters.prometheus import outcome
-from fairlead.adapters.prometheus.outcome import Answer, NoData, SeriesSet, Values
+from fairlead.clients import credentials
+from fairlead.clients.prometheus import outcome
+from fairlead.clients.prometheus.outcome import Answer, NoData, SeriesSet, Values
 
 _Found = TypeVar("_Found")
 _LONGEST_WORDS = 500
@@ -71,7 +71,7 @@ class Prometheus:
         self._turns = asyncio.Semaphore(_AT_ONCE)
 
     async def __aenter__(self) -> Self:
-        trusted = trust.authority(self._access.ca_file)
+        trusted = credentials.authority(self._access.ca_file)
         connector = aiohttp.TCPConnector(limit=0, ssl=trusted)
         self._session = aiohttp.ClientSession(connector=connector, trust_env=False)
         return self
@@ -108,9 +108,9 @@ class Prometheus:
             raise self._unavailable(f"no answer within {seconds:g} s") from error
         except aiohttp.ClientConnectorCertificateError as error:
             raise errors.Rejected(
-                f"prometheus at {self._access.url} shows a certificate that is not trusted:"
+                f"prometheus at {self._access.url} has a certificate that is not trusted:"
                 f" {error.certificate_error}",
-                hint="give the file of the authority that signed it",
+                hint="set the CA file that signed it",
             ) from error
         except (OSError, aiohttp.ClientError) as error:
             raise self._unavailable(str(error)) from error
@@ -145,8 +145,8 @@ class Prometheus:
     def _judge(self, status: int, body: bytes) -> Answer:
         if status in _CLOSED:
             raise errors.Unauthorised(
-                f"prometheus does not let us in, status {status}: {self._access.url}",
-                hint="look at the token or the password, and what it may read",
+                f"prometheus denied access, status {status}: {self._access.url}",
+                hint="check the token or the password, and its permissions",
             )
         try:
             answer = msgspec.json.decode(body, type=Answer)
@@ -171,9 +171,11 @@ class Prometheus:
     def _headers(self) -> dict[str, str]:
         access = self._access
         if access.token_file is not None:
-            return {"Authorization": f"Bearer {trust.secret(access.token_file)}"}
+            return {"Authorization": f"Bearer {credentials.secret(access.token_file)}"}
         if access.username:
-            password = "" if access.password_file is None else trust.secret(access.password_file)
+            password = (
+                "" if access.password_file is None else credentials.secret(access.password_file)
+            )
             pair = base64.b64encode(f"{access.username}:{password}".encode()).decode()
             return {"Authorization": f"Basic {pair}"}
         return {}
@@ -181,5 +183,5 @@ class Prometheus:
     def _unavailable(self, why: str) -> errors.Unavailable:
         return errors.Unavailable(
             f"prometheus at {self._access.url} did not answer: {why}",
-            hint="see whether it runs and can be reached from here",
+            hint="check that it runs and can be reached from here",
         )

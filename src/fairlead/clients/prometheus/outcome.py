@@ -38,8 +38,8 @@ class Values:
         """The number, when there is one; of several none is better than the others."""
         if len(self.samples) > 1:
             raise errors.Rejected(
-                f"query gives several numbers instead of one: {len(self.samples)}",
-                hint="bring them together, for instance with sum() or max()",
+                f"query returns several values instead of one: {len(self.samples)}",
+                hint="aggregate them, for instance with sum() or max()",
             )
         return self.samples[0].value
 
@@ -93,7 +93,7 @@ def values(answer: Answer) -> Values | NoData:
             at, text = result.result
             found = [Sample({}, float(text), float(at))]
         case other:
-            raise errors.Rejected(f"query gives no numbers but a {other}", hint=_NOT_NUMBERS)
+            raise errors.Rejected(f"query returns a {other} instead of numbers", hint=_NOT_NUMBERS)
     numbers = tuple(sample for sample in found if not math.isnan(sample.value))
     return Values(numbers, tuple(answer.warnings)) if numbers else _nothing(found)
 
@@ -103,7 +103,7 @@ def series(answer: Answer) -> SeriesSet | NoData:
     result = answer.data or Result()
     if result.resultType != "matrix":
         raise errors.Rejected(
-            f"range query gives no series but a {result.resultType}", hint=_NOT_NUMBERS
+            f"range query returns a {result.resultType} instead of series", hint=_NOT_NUMBERS
         )
     found = [_series(each) for each in result.result]
     numbers = tuple(one for one in found if any(value is not None for _, value in one.points))
@@ -111,7 +111,7 @@ def series(answer: Answer) -> SeriesSet | NoData:
 
 
 def _nothing(found: Sequence[object]) -> NoData:
-    return NoData("only NaN: nothing to divide by" if found else "no series fits the query")
+    return NoData("only NaN: division by zero" if found else "no series matches the query")
 
 
 def _sample(given: Mapping[str, Any]) -> Sample:
@@ -127,6 +127,6 @@ def _series(given: Mapping[str, Any]) -> Series:
 
 def _numbers(given: Mapping[str, Any], key: str) -> Iterable[Any]:
     if key not in given:
-        raise errors.Rejected("query gives histograms, not numbers", hint=_NOT_NUMBERS)
+        raise errors.Rejected("query returns histograms instead of numbers", hint=_NOT_NUMBERS)
     found: Iterable[Any] = given[key]
     return found

@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from fairlead import errors
-from fairlead.adapters.prometheus.client import Prometheus
-from fairlead.adapters.prometheus.outcome import NoData, SeriesSet, Values
+from fairlead.clients.prometheus.client import Prometheus
+from fairlead.clients.prometheus.outcome import NoData, SeriesSet, Values
 
 _Found = TypeVar("_Found")
 

@@ -26,6 +26,12 @@ _SUCCESS = (
     "(sum(rate({good}[{{{{ interval }}}}])) or vector(0))"
     " / sum(rate({all}[{{{{ interval }}}}])) * 100"
 )
+# Those between the first scrape and the last: `increase` adds a guess for the rest of the window, a
+# third more where it has four scrapes. A counter that began anew in it is left out.
+_COUNT = (
+    "sum((max_over_time({all}[{{{{ interval }}}}]) - min_over_time({all}[{{{{ interval }}}}]))"
+    " and resets({all}[{{{{ interval }}}}]) == 0)"
+)
 _P99 = "histogram_quantile(0.99, sum(rate({buckets}[{{{{ interval }}}}])) by (le))"
 
 
@@ -68,8 +74,8 @@ class _Scan:
         if self.quote or self.comment or not any(kind.fullmatch(value) for kind in kinds):
             wanted = "a duration such as 1m" if self.brackets else "a number or a plain name"
             raise errors.Rejected(
-                f"argument {name} does not fit its place in the query: {value[:80]!r}",
-                hint=f"{wanted} fits here; put quotes around the place to allow any text",
+                f"argument {name} is not allowed here in the query: {value[:80]!r}",
+                hint=f"use {wanted}, or quote the placeholder to allow any text",
             )
         self._before = ""
         return value
@@ -99,8 +105,8 @@ def value(name: str, arguments: Mapping[str, str]) -> str:
     """The argument of this name; Rejected where it is missing."""
     if name not in arguments:
         raise errors.Rejected(
-            f"argument of the query is missing: {name}",
-            hint=f"given are: {', '.join(sorted(arguments)) or 'none'}",
+            f"missing query argument: {name}",
+            hint=f"known arguments: {', '.join(sorted(arguments)) or 'none'}",
         )
     return arguments[name]
 
@@ -133,10 +139,11 @@ def _escaped(name: str, literal: str, quote: str) -> Iterator[str]:
 
 
 def _pair(all_requests: str, not_failed: str, buckets: str) -> dict[str, str]:
-    """Success in percent and the 99th percentile in milliseconds, from three selectors."""
+    """Success in percent, requests, and the 99th percentile in milliseconds, of three selectors."""
     good = f"{all_requests[:-1]},{not_failed}}}"
     return {
         "request-success-rate": _SUCCESS.format(good=good, all=all_requests),
+        "request-count": _COUNT.format(all=all_requests),
         "request-duration": _P99.format(buckets=buckets),
     }
 

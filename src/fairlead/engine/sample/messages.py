@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from fairlead.engine.messages import StreamName
+
 LEGS = 10
 
 
@@ -13,13 +15,8 @@ class Order:
     trips: int
     legs: int = LEGS
     at_once: int = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Return:
-    """Command to a depot, from a trip: it is over."""
-
-    trip: int
+    parent: str = ""
+    """Who hears when the depot closes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +43,14 @@ class Ordered:
     trips: int
     legs: int
     at_once: int
+    parent: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Event: no further trip leaves the depot, and those on the road were told to stop."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,9 +62,9 @@ class Sent:
 
 @dataclass(frozen=True, slots=True)
 class Returned:
-    """Event: a trip is back."""
+    """Event: a trip is back, or was stopped on its way."""
 
-    trip: int
+    trip: StreamName
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +95,13 @@ class Arrived:
     """Event: all legs are behind the trip."""
 
     legs: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stopped:
+    """Event, and state: the trip ended on its way."""
+
+    reason: str
 
 
 @dataclass(frozen=True, slots=True)

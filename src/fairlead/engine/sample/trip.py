@@ -2,17 +2,27 @@
 
           Depart            Arrive (last leg)
 Parked ──────────► Driving ──────────────────► Home
-                    │   ▲
-                    └───┘ Arrive (another leg to go)
+                    │ │ ▲
+                    │ └─┘ Arrive (another leg to go)
+                    │ Cancel
+                    └───────► Stopped
 """
 
 from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
 
-from fairlead._sample.messages import Arrive, Arrived, Depart, Departed, DriveLeg, LegDriven, Return
-from fairlead.engine import machine
-from fairlead.engine.messages import Decision, Send, parse_stream
+from fairlead.engine import children, machine
+from fairlead.engine.messages import Cancel, Decision, Send, StreamName, stream_name
+from fairlead.engine.sample.messages import (
+    Arrive,
+    Arrived,
+    Depart,
+    Departed,
+    DriveLeg,
+    LegDriven,
+    Stopped,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +47,9 @@ class Home:
     legs: int
 
 
-Command = Depart | Arrive
-Event = Departed | LegDriven | Arrived
-State = Parked | Driving | Home
+Command = Depart | Arrive | Cancel
+Event = Departed | LegDriven | Arrived | Stopped
+State = Parked | Driving | Home | Stopped
 
 
 def decide(state: State, command: Command, _now: datetime) -> Decision:
@@ -48,7 +58,9 @@ def decide(state: State, command: Command, _now: datetime) -> Decision:
             return Decision((Departed(depot, trip, legs),), (DriveLeg(1),))
         case Driving() as driving, Arrive(leg) if leg == driving.driven + 1:
             return _arrive(driving, leg)
-        case ((Parked() | Driving() | Home()), (Depart() | Arrive())):
+        case Driving() as driving, Cancel(reason):
+            return Decision((Stopped(reason),), sends=_report(driving, reason, succeeded=False))
+        case ((Parked() | Driving() | Home() | Stopped()), (Depart() | Arrive() | Cancel())):
             # Told twice, or too late: what was asked is already so.
             return Decision()
         case unreachable:
@@ -64,12 +76,14 @@ def evolve(state: State, event: Event) -> State:
             return Driving(state.depot, state.trip, state.legs, leg)
         case Arrived(legs):
             return Home(legs)
+        case Stopped():
+            return event
         case unreachable:
             assert_never(unreachable)
 
 
 def ended(state: State) -> bool:
-    return isinstance(state, Home)
+    return isinstance(state, Home | Stopped)
 
 
 TRIP: machine.Machine[State, Command, Event] = machine.Machine(
@@ -78,12 +92,21 @@ TRIP: machine.Machine[State, Command, Event] = machine.Machine(
     decide=decide,
     evolve=evolve,
     ended=ended,
-    vocabulary=machine.Vocabulary(State, Command, Event, DriveLeg),
+    vocabulary=machine.Vocabulary(State, Command, Event, DriveLeg, Depart),
 )
+
+
+def trip_stream(depot: str, trip: int) -> StreamName:
+    return stream_name("trip", f"{depot}-{trip}")
 
 
 def _arrive(state: Driving, leg: int) -> Decision:
     if leg < state.legs:
         return Decision((LegDriven(leg),), (DriveLeg(leg + 1),))
-    report = Send(parse_stream(state.depot), Return(state.trip))
-    return Decision((LegDriven(leg), Arrived(state.legs)), sends=(report,))
+    report = _report(state, "", succeeded=True)
+    return Decision((LegDriven(leg), Arrived(state.legs)), sends=report)
+
+
+def _report(state: Driving, reason: str, *, succeeded: bool) -> tuple[Send, ...]:
+    trip = trip_stream(state.depot.partition("/")[2], state.trip)
+    return children.report(state.depot, trip, succeeded=succeeded, reason=reason)

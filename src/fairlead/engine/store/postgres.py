@@ -8,23 +8,23 @@ a race locks its streams, always in the order of their numbers.
 
 import contextlib
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
-from typing import Any, cast
+from datetime import datetime
+from typing import Any
 
 import msgspec
 import psycopg
 from psycopg import pq
 
 from fairlead import errors
-from fairlead.engine import messages
-from fairlead.engine.store import migrations, protocol, queries
+from fairlead.engine import clock, messages
+from fairlead.engine.store import epochs, migrations, postgres_connection, protocol, queries
 
 _QUERIES = queries.load("postgres")
 _BLOCK = 1000
+_STATE = protocol.StreamRow._fields.index("state")
 _MIGRATION_LOCK = 7_246_019
 _LOST = (
     psycopg.errors.IntegrityError,
-    psycopg.errors.LockNotAvailable,
     psycopg.errors.DeadlockDetected,
     psycopg.errors.SerializationFailure,
 )
@@ -32,22 +32,27 @@ _LOST = (
 # as a scan or a hash of a table: a plan made while it was small would stay when it is large,
 # and dead rows of the outbox make even a small one slow to scan. Measured in two
 # rounds on a busy machine: 24 to 28 us of the server's time a transition, 35 to 41 before.
-_BY_KEY = """
-    SET plan_cache_mode = force_generic_plan;
-    SET enable_seqscan = off; SET enable_hashjoin = off; SET enable_mergejoin = off
-"""
-_encode = msgspec.json.Encoder().encode
-
-
-# A cable that is cut says nothing: ask whether the server lives, and give up in seconds.
-_PATIENCE: dict[str, Any] = {
-    "application_name": "fairlead",
-    "connect_timeout": 5,
-    "keepalives_idle": 5,
-    "keepalives_interval": 5,
-    "keepalives_count": 3,
-    "tcp_user_timeout": 20_000,
+_BY_KEY = {
+    "plan_cache_mode": "force_generic_plan",
+    "enable_seqscan": "off",
+    "enable_hashjoin": "off",
+    "enable_mergejoin": "off",
 }
+# A row that somebody else locked must not hold up all the others. Longer than the limit of
+# silence, which takes their locks from silent clients of our own.
+_LIMIT_WAITING = {"lock_timeout": "7s"}
+# Sizes come first: octet_length reads no value that lies outside of its row, so of a list of
+# large rows only those leave the server that the page has room for.
+_PAGE = """
+    SELECT * FROM (
+        SELECT q.*, count(*) OVER () AS total, coalesce(sum(octet_length(q.data)) OVER (
+            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), 0) AS before
+        FROM ({}) AS q) AS sized
+    WHERE before <= %(most_bytes)s
+"""
+# How long a pooler may take to hand a notice on before it is known to hand on none.
+ECHO_SECONDS = 5.0
+_encode = msgspec.json.Encoder().encode
 
 
 class PostgresStore:
@@ -61,8 +66,21 @@ class PostgresStore:
         self._url = url
         self._ordered = list(ordered)
 
-    def open(self) -> "PostgresSession":
-        return PostgresSession(self._connect(), self._ordered)
+    def open(self, deadline: float | None = None) -> "PostgresSession":
+        connection = postgres_connection.connect(self._url)
+        settings = dict(_LIMIT_WAITING)
+        connection.patience = postgres_connection.SILENCE_SECONDS
+        if deadline is not None:
+            # A call with a deadline must not outlive it in the server, nor wait for one that hangs.
+            settings["statement_timeout"] = f"{deadline * 1000:.0f}"
+            connection.patience = 2 * deadline
+        try:
+            with _translate():
+                connection.set(settings)
+        except BaseException:
+            connection.close()
+            raise
+        return PostgresSession(connection, self._ordered)
 
     def migrate(self) -> list[str]:
         with self._asking() as connection, connection.transaction():
@@ -73,7 +91,9 @@ class PostgresStore:
             for migration in todo:
                 for statement in migration.statements():
                     connection.execute(statement)
-                connection.execute("INSERT INTO migrations VALUES (%s)", [migration.name])
+                connection.execute("INSERT INTO migrations (name) VALUES (%s)", [migration.name])
+                if goes_with := migration.compatible_with:
+                    connection.execute(_QUERIES["mark_migration"], [goes_with, migration.name])
             _adopt_restored(connection)
             return [migration.name for migration in todo]
 
@@ -87,36 +107,37 @@ class PostgresStore:
         with self._asking() as connection:
             row = connection.execute(_QUERIES["store_clock"]).fetchone()
         assert row is not None
-        return cast("datetime", row[0]).astimezone(UTC)
+        return clock.from_millis(row[0])
 
-    def listen(self, channel: str) -> "PostgresListener":
-        connection = self._connect()
-        statement = psycopg.sql.SQL("LISTEN {}").format(psycopg.sql.Identifier(channel))
+    def listen(self, channel: str) -> "PostgresListener | None":
+        """None behind a pooler that hands no notices on: then polling has to do."""
+        connection = postgres_connection.connect(self._url)
+        name = psycopg.sql.Identifier(channel)
+        heard = False
         try:
             with _translate():
-                connection.execute(statement)
-        except BaseException:
-            connection.close()
-            raise
-        return PostgresListener(connection)
+                connection.execute(psycopg.sql.SQL("LISTEN {}").format(name))
+                heard = not connection.pooled or self._is_heard(connection, channel)
+                if not heard:
+                    # It may reach another session than the first did; then nobody minds it.
+                    connection.execute(psycopg.sql.SQL("UNLISTEN {}").format(name))
+        finally:
+            if not heard:
+                connection.close()
+        return PostgresListener(connection) if heard else None
+
+    def _is_heard(self, connection: psycopg.Connection, channel: str) -> bool:
+        # From another connection: in the session that happens to be ours now, an echo of our
+        # own would come back in any mode.
+        with self._asking() as other:
+            other.execute(_QUERIES["notify"], {"channel": channel})
+            return any(True for _ in connection.notifies(timeout=ECHO_SECONDS, stop_after=1))
 
     @contextlib.contextmanager
     def _asking(self) -> Iterator[psycopg.Connection]:
         """A connection for a few questions; where it breaks off, our own error says so."""
-        with contextlib.closing(self._connect()) as connection, _translate():
+        with contextlib.closing(postgres_connection.connect(self._url)) as connection, _translate():
             yield connection
-
-    def _connect(self) -> psycopg.Connection:
-        try:
-            connection = psycopg.connect(self._url, autocommit=True, **_PATIENCE)
-            connection.prepare_threshold = 2
-            connection.execute(_QUERIES["limit_silence"])
-        except psycopg.Error as error:
-            raise errors.Unavailable(
-                f"cannot reach the database: {_where(self._url)}: {str(error).strip()}",
-                hint="check FAIRLEAD_DATABASE_URL and that the server accepts this user",
-            ) from error
-        return connection
 
 
 class PostgresListener:
@@ -136,35 +157,50 @@ class PostgresListener:
 class PostgresSession:
     """One connection to the database."""
 
-    def __init__(self, connection: psycopg.Connection, ordered: list[str]) -> None:
+    def __init__(self, connection: postgres_connection.Connection, ordered: list[str]) -> None:
         self._connection = connection
         self._ordered = ordered
         self._numbers: list[int] = []
-        self._by_key = False
+        self._epoch: str | None = None
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator["PostgresTransaction"]:
         with _translate():
-            if not self._by_key:
+            if self._epoch is None:
                 # Only where batches are written: lists and searches need the planner's freedom.
-                self._connection.execute(_BY_KEY)
-                self._by_key = True
+                self._connection.set(_BY_KEY)
+                # A restore and a failover end every session, so one look for each is enough.
+                self._epoch = epochs.current(self, self._place())
             try:
-                yield PostgresTransaction(self._connection, self._ordered, self._numbers)
+                yield PostgresTransaction(
+                    self._connection, self._ordered, self._numbers, self._epoch
+                )
             finally:
                 if self._connection.info.transaction_status not in _OVER:
-                    self._connection.execute("ROLLBACK")
+                    # Not as a statement: psycopg would count it among those to prepare, and
+                    # believe prepared what the lost pipeline never came to prepare.
+                    self._connection.rollback()
 
     def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
         with _translate():
             cursor = self._connection.execute(_QUERIES[query], values)
             return cursor.fetchall() if cursor.description else []
 
+    def page(
+        self, query: str, limit: int, most_bytes: int, **values: Any
+    ) -> tuple[list[tuple[Any, ...]], bool]:
+        bound = {**values, "limit": limit + 1, "most_bytes": most_bytes}
+        with _translate():
+            found = self._connection.execute(_PAGE.format(_QUERIES[query]), bound).fetchall()
+        taken = [row[:-2] for row in found[:limit]]
+        return taken, bool(taken) and found[0][-2] > len(taken)
+
     def script(
         self, steps: Sequence[tuple[str, Mapping[str, Any]]], *, first_must_hit: bool = False
     ) -> list[int]:
         counts: list[int] = []
         with _translate(), self._connection.transaction():
+            self._connection.set_here()
             for query, values in steps:
                 counts.append(self._connection.execute(_QUERIES[query], values).rowcount)
                 if first_must_hit and counts[0] == 0:
@@ -174,16 +210,30 @@ class PostgresSession:
     def close(self) -> None:
         self._connection.close()
 
+    def _place(self) -> str:
+        """Another one after a promotion, a recovery to a point in time, or a new database."""
+        try:
+            ((place,),) = self._connection.execute(_QUERIES["where_we_are"]).fetchall()
+        except (psycopg.ProgrammingError, psycopg.NotSupportedError):
+            # Hosted databases may hide it.
+            return epochs.UNKNOWN
+        return str(place)
+
 
 class PostgresTransaction:
     """One batch's hold on the database."""
 
     def __init__(
-        self, connection: psycopg.Connection, ordered: list[str], numbers: list[int]
+        self,
+        connection: postgres_connection.Connection,
+        ordered: list[str],
+        numbers: list[int],
+        epoch: str,
     ) -> None:
         self._connection = connection
         self._ordered = ordered
         self._numbers = numbers
+        self.epoch = epoch
         self._locking = False
 
     def load(self, wanted: protocol.Wanted) -> protocol.Loaded:
@@ -191,27 +241,35 @@ class PostgresTransaction:
         names = list(wanted.streams)
         with self._connection.pipeline():
             self._connection.execute("BEGIN")
+            self._connection.set_here()
             if wanted.careful:
                 # A statement of its own: one that waited for a lock would count the effects
                 # of a lane as they were before it waited.
                 self._ask("lock_streams", names=names)
-            streams = self._ask("load_streams", names=names, ordered=self._ordered)
+            values = {"names": names, "ordered": self._ordered, "bytes": wanted.bytes}
+            streams = self._ask("load_streams", **values)
             # After the lock, so that it sees what the one before us committed.
             commands = self._ask("load_commands", ids=list(wanted.commands))
-        # Not in the pipeline: after one the server does not count our silence (limit_silence),
+        # Not in the pipeline: after one the server does not count our silence (LIMIT_SILENCE),
         # and from here on we hold locks.
         held = self._ask_held(wanted) if wanted.careful else None
+        rows = streams.fetchall()
         return protocol.Loaded(
-            [protocol.StreamRow(*row) for row in streams.fetchall()],
+            [protocol.StreamRow(*row) for row in rows if row[_STATE] is not None],
             [protocol.CommandRow(*row) for row in commands.fetchall()],
             _held(*held) if held else None,
+            frozenset([row[1] for row in rows if row[_STATE] is None]),
         )
 
     def more(self, streams: Sequence[str]) -> Sequence[protocol.StreamRow]:
         if self._locking:
             # Waiting here, with other streams locked, could close a circle of waiting batches.
-            self._ask("lock_streams_now", names=list(streams))
-        cursor = self._ask("load_streams", names=list(streams), ordered=self._ordered)
+            try:
+                self._ask("lock_streams_now", names=list(streams))
+            except psycopg.errors.LockNotAvailable as error:
+                raise protocol.Lost(str(error)) from error
+        values = {"names": list(streams), "ordered": self._ordered, "bytes": protocol.UNBOUNDED}
+        cursor = self._ask("load_streams", **values)
         return [protocol.StreamRow(*row) for row in cursor.fetchall()]
 
     def number(self, count: int) -> Sequence[int]:
@@ -236,15 +294,24 @@ class PostgresTransaction:
         if writes.states:
             self._put("update_states", now, _encode(writes.states), len(writes.states))
         if writes.events:
-            self._put("insert_events", now, _encode(writes.events))
+            # Whoever locks has drawn its transaction's number with the first stream, and a
+            # younger one may have written into the next stream before that was locked too.
+            insert = "insert_events_in_turn" if self._locking else "insert_events"
+            self._put(insert, now, _encode(writes.events))
         if writes.commands:
             self._put("insert_commands", now, _encode(writes.commands))
+        if writes.attributes:
+            rows = _encode(writes.attributes)
+            self._put("put_attributes", rows)
+            self._put("drop_attributes", rows)
 
     def _write_outbox(self, writes: protocol.Writes) -> None:
         if writes.settled:
             self._put("settle_effects", _encode(writes.settled), len(writes.settled))
+        if writes.withdrawn:
+            self._put("withdraw_effects", _encode(writes.withdrawn))
         if writes.effects:
-            self._put("insert_effects", writes.now, _encode(writes.effects))
+            self._put("insert_effects", writes.now, self.epoch, _encode(writes.effects))
         if writes.postponed:
             self._put("postpone_effects", _encode(writes.postponed))
         if any(effect.owner is None for effect in writes.effects):
@@ -291,8 +358,10 @@ def _held(
     )
 
 
-def _applied(connection: psycopg.Connection) -> list[str]:
-    return [row[0] for row in connection.execute(_QUERIES["applied_migrations"])]
+def _applied(connection: psycopg.Connection) -> list[tuple[str, str | None]]:
+    return [
+        migrations.as_applied(row) for row in connection.execute(_QUERIES["applied_migrations"])
+    ]
 
 
 def _adopt_restored(connection: psycopg.Connection) -> None:
@@ -303,15 +372,6 @@ def _adopt_restored(connection: psycopg.Connection) -> None:
         connection.execute(_QUERIES[query])
 
 
-def _where(url: str) -> str:
-    """The server's address without user or password."""
-    try:
-        parts = psycopg.conninfo.conninfo_to_dict(url)
-    except psycopg.Error:
-        return "a malformed URL"
-    return f"{parts.get('host', 'local socket')}/{parts.get('dbname', '')}"
-
-
 @contextlib.contextmanager
 def _translate() -> Iterator[None]:
     try:
@@ -319,19 +379,41 @@ def _translate() -> Iterator[None]:
     except psycopg.errors.DivisionByZero as error:
         # The queries divide by zero where fewer rows were touched than decided upon.
         raise protocol.Lost("a row was not as it was read") from error
+    except psycopg.errors.LockNotAvailable as error:
+        raise protocol.Blocked(str(error)) from error
     except _LOST as error:
         raise protocol.Lost(str(error)) from error
-    except psycopg.DataError as error:
-        raise errors.Rejected(
-            f"the database cannot store this: {str(error).strip()}",
-            hint="check the text's characters",
-        ) from error
-    except psycopg.errors.UndefinedTable as error:
-        raise errors.Unavailable(
-            "the database has no fairlead tables", hint="run fairlead store migrate"
-        ) from error
     except psycopg.Error as error:
-        raise errors.Unavailable(
-            f"the database did not answer: {str(error).strip()}",
+        raise _sorted(error) from error
+
+
+# What may pass later by itself: connections, shortage of resources, cancelled statements and
+# shutdowns, trouble of the server's disk; a server that takes no writes, or ended our session
+# because it was silent; a commit of which it cannot say whether it happened.
+_PASSING_CLASSES = ("08", "53", "57", "58")
+_PASSING = frozenset({"25006", "25P03", "25P04", "40003"})
+
+
+def _sorted(error: psycopg.Error) -> errors.FairleadError:
+    """By what happens next: all that is not about the connection is the answer to one request."""
+    text, state = str(error).strip(), error.sqlstate or ""
+    if isinstance(error, psycopg.errors.UndefinedTable):
+        return errors.Unavailable(
+            "the database has no fairlead tables", hint="run fairlead store migrate"
+        )
+    if isinstance(error, psycopg.DataError):
+        return errors.Rejected(
+            f"the database cannot store this: {text}", hint="check the text's characters"
+        )
+    if isinstance(error, psycopg.errors.ProgramLimitExceeded):
+        return errors.Rejected(f"the database cannot store this: {text}", hint="make it shorter")
+    broken = not state and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
+    if broken or state.startswith(_PASSING_CLASSES) or state in _PASSING:
+        return errors.Unavailable(
+            f"the database did not answer: {text}",
             hint="it is tried again; check the server if this goes on",
-        ) from error
+        )
+    return errors.Corrupt(
+        f"the database refuses a statement of ours: {text}",
+        hint="check the user's rights and that the schema is fairlead's own",
+    )

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 import msgspec
 
@@ -18,9 +18,20 @@ from fairlead.engine import clock, messages
 WORK_CHANNEL = "fairlead_work"
 """Where a commit tells other processes that it left effects for them."""
 
+NO_STREAM = 0
+"""No stream's number: of commands that changed nothing where there was no stream."""
+
+
+UNBOUNDED = 2**60
+"""As many bytes as it takes."""
+
 
 class Lost(Exception):
     """Another writer was quicker; nothing was written, decide again."""
+
+
+class Blocked(Lost):
+    """Another session has locked a row for longer than we wait; nothing was written."""
 
 
 class StreamRow(NamedTuple):
@@ -34,7 +45,13 @@ class StreamRow(NamedTuple):
     state: str
     ended: bool
     pending: int
-    """Effects waiting in its lane; counted only for machines that ask for order."""
+    """Effects waiting in its lane, at most two; counted only for machines that ask for order.
+
+    Only the first of a lane can be held, so a batch settles one at most: whether there is
+    another behind it is all that it needs to know.
+    """
+
+    queue: str = ""
 
 
 class CommandRow(NamedTuple):
@@ -57,6 +74,7 @@ class NewStream(msgspec.Struct, frozen=True, gc=False):
     state_version: int
     state: str
     ended_at: clock.Millis | None
+    queue: str = ""
 
 
 class NewState(msgspec.Struct, frozen=True, gc=False):
@@ -93,7 +111,11 @@ class NewCommand(msgspec.Struct, frozen=True, gc=False):
 
 
 class NewEffect(msgspec.Struct, frozen=True, gc=False):
-    """An effect; with an owner it is held by this worker from birth."""
+    """An effect; with an owner it is held by this worker from birth.
+
+    Its queue is that of its stream as the store has it at the commit: a stream that was moved
+    since the batch was loaded must not leave an effect behind.
+    """
 
     stream: int
     seq: int
@@ -117,18 +139,46 @@ class NewTimer(msgspec.Struct, frozen=True, gc=False):
     data: str
 
 
+class NewAttribute(msgspec.Struct, frozen=True, gc=False):
+    """An attribute of a stream as it is from now on; no value: it has none."""
+
+    stream: int
+    machine: str
+    name: str
+    value: str | None
+
+
 class Postponement(msgspec.Struct, frozen=True, gc=False):
-    """An effect that failed: try again at due_at, or lie dead until a person looks."""
+    """An effect that is let go: tried again at due_at, or dead until a person looks.
+
+    Without a time and an error both stay as they were.
+    """
 
     stream: int
     seq: int
     n: int
     fence: int
-    due_at: clock.Millis
-    dead_at: clock.Millis | None
-    error: str
+    due_at: clock.Millis | None = None
+    dead_at: clock.Millis | None = None
+    error: str | None = None
     attempts: int = 1
     """Zero where it was not even tried."""
+
+
+class Withdrawal(msgspec.Struct, frozen=True, gc=False):
+    """Effects of a stream that it no longer wants: of one type, or with this data only."""
+
+    stream: int
+    seq: int
+    """Only those that were asked for before this event."""
+
+    type: str
+    data: str | None
+
+    def covers(self, effect: NewEffect) -> bool:
+        if (effect.stream, effect.type) != (self.stream, self.type) or effect.seq >= self.seq:
+            return False
+        return self.data is None or effect.data == self.data
 
 
 @dataclass(slots=True)
@@ -142,17 +192,26 @@ class Writes:
     commands: list[NewCommand] = field(default_factory=list)
     effects: list[NewEffect] = field(default_factory=list)
     timers: list[NewTimer] = field(default_factory=list)
+    withdrawn: list[Withdrawal] = field(default_factory=list)
     settled: list[messages.Hold] = field(default_factory=list)
     fired: list[messages.TimerKey] = field(default_factory=list)
     cancelled: list[tuple[int, str]] = field(default_factory=list)
     ended: list[int] = field(default_factory=list)
     postponed: list[Postponement] = field(default_factory=list)
+    attributes: list[NewAttribute] = field(default_factory=list)
+
+    def drop_withdrawn(self) -> set[messages.EffectKey]:
+        """Leave out what the batch itself asked for and then withdrew; their keys."""
+        gone = [each for each in self.effects if any(w.covers(each) for w in self.withdrawn)]
+        self.effects = [each for each in self.effects if each not in gone]
+        return {messages.EffectKey(each.stream, each.seq, each.n) for each in gone}
 
     def __bool__(self) -> bool:
         return bool(
             self.states
             or self.streams
             or self.events
+            or self.commands
             or self.settled
             or self.fired
             or self.postponed
@@ -170,6 +229,9 @@ class Wanted:
     careful: bool = False
     """Lock the streams and check what is held: the second try after a lost race."""
 
+    bytes: int = UNBOUNDED
+    """How much state to load at most; streams beyond that are left out."""
+
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
@@ -178,10 +240,16 @@ class Loaded:
     streams: Sequence[StreamRow]
     commands: Sequence[CommandRow]
     held: frozenset[messages.Hold | messages.TimerKey] | None = None
+    left_out: frozenset[str] = frozenset()
+    """Streams that are there, but whose states were too many bytes together."""
 
 
 class Transaction(Protocol):
     """One batch's hold on the store; leaves no trace unless write was called last."""
+
+    @property
+    def epoch(self) -> str:
+        """What effects born here have in their idempotency keys (see epochs.py)."""
 
     def load(self, wanted: Wanted) -> Loaded: ...
 
@@ -203,6 +271,16 @@ class Session(Protocol):
     def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
         """The answer to a named query; a statement that writes is committed."""
 
+    def page(
+        self, query: str, limit: int, most_bytes: int, **values: Any
+    ) -> tuple[list[tuple[Any, ...]], bool]:
+        """The first rows of a list, and whether more follow.
+
+        It ends after `limit` rows, or with the row that makes them larger than `most_bytes`: one
+        always comes through. The column that counts is called data.
+        """
+        ...
+
     def script(
         self, steps: Sequence[tuple[str, Mapping[str, Any]]], *, first_must_hit: bool = False
     ) -> list[int]:
@@ -214,6 +292,7 @@ class Session(Protocol):
     def close(self) -> None: ...
 
 
+@runtime_checkable
 class Store(Protocol):
     """Where machines are remembered."""
 
@@ -221,7 +300,8 @@ class Store(Protocol):
     def writers(self) -> int:
         """How many sessions may write side by side with profit."""
 
-    def open(self) -> Session: ...
+    def open(self, deadline: float | None = None) -> Session:
+        """A session; with a deadline, none of its calls takes more seconds than that."""
 
     def migrate(self) -> list[str]:
         """Bring the schema up to date; the names of the migrations applied now."""

@@ -5,30 +5,34 @@ its transaction; several processes may share the file, each waiting its turn.
 """
 
 import contextlib
+import functools
 import json
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from fairlead import errors
-from fairlead.engine import messages
-from fairlead.engine.store import migrations, protocol, queries
+from fairlead.engine import clock, messages
+from fairlead.engine.store import (
+    epochs,
+    migrations,
+    protocol,
+    queries,
+    sqlite_connection,
+    write_queue,
+)
 
 _QUERIES = queries.load("sqlite")
 _OLDEST = (3, 37)
-PRAGMAS = (
-    "PRAGMA journal_mode = WAL",
-    # FULL, not NORMAL: a commit that returned must survive a power cut.
-    "PRAGMA synchronous = FULL",
-    "PRAGMA busy_timeout = 30000",
-    # 4 MB for each connection, of which a worker has five. More would keep pages that the system
-    # keeps anyway, and reading one from there takes a few microseconds.
-    "PRAGMA cache_size = -4096",
-    # A checkpoint copies pages back and syncs twice; every 16 MB is rare enough.
-    "PRAGMA wal_autocheckpoint = 4000",
-)
+_PATIENCE = 30.0
+"""Seconds that a session waits for the file, where nobody named a deadline."""
+
+_LOOK = 0.0005
+_APART = 1000
+"""Milliseconds that the file's clock may be off before it is set anew."""
 
 
 class SqliteStore:
@@ -44,9 +48,11 @@ class SqliteStore:
             )
         self._path = path
         self._ordered = json.dumps(list(ordered))
+        self._write_queue = write_queue.WriteQueue()
 
-    def open(self) -> "SqliteSession":
-        return SqliteSession(self._connect(), self._ordered)
+    def open(self, deadline: float | None = None) -> "SqliteSession":
+        connection = self._connect() if deadline is None else self._connect(0)
+        return SqliteSession(connection, self._ordered, self._write_queue, deadline)
 
     def migrate(self) -> list[str]:
         with contextlib.closing(self._connect()) as connection, _translate():
@@ -56,7 +62,9 @@ class SqliteStore:
             for migration in todo:
                 for statement in migration.statements():
                     connection.execute(statement)
-                connection.execute("INSERT INTO migrations VALUES (?)", [migration.name])
+                connection.execute("INSERT INTO migrations (name) VALUES (?)", [migration.name])
+                if goes_with := migration.compatible_with:
+                    connection.execute(_QUERIES["mark_migration"], [goes_with, migration.name])
             connection.execute("COMMIT")
             return [migration.name for migration in todo]
 
@@ -67,51 +75,76 @@ class SqliteStore:
         return [each.name for each in migrations.outstanding(migrations.load("sqlite"), applied)]
 
     def now(self) -> datetime:
-        return datetime.now(UTC)
+        """What the leases of this file have; set by the time of day while nobody is at work."""
+        session = self.open()
+        try:
+            _set_clock(session)
+            ((at,),) = session.rows("store_clock")
+        finally:
+            session.close()
+        return clock.from_millis(at)
 
     def listen(self, channel: str) -> None:  # noqa: ARG002 - the protocol's argument
         return None
 
-    def _connect(self) -> sqlite3.Connection:
-        try:
-            self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-            connection = sqlite3.connect(
-                self._path, isolation_level=None, check_same_thread=False, cached_statements=256
-            )
-            try:
-                for pragma in PRAGMAS:
-                    connection.execute(pragma)
-            except sqlite3.Error:
-                connection.close()
-                raise
-        except (sqlite3.Error, OSError) as error:
-            raise errors.Unavailable(
-                f"cannot open the database: {self._path}: {error}",
-                hint="check the folder's rights, or set FAIRLEAD_DATABASE_URL to another place",
-            ) from error
-        return connection
+    def _connect(self, patience: float = _PATIENCE) -> sqlite3.Connection:
+        return sqlite_connection.connect(self._path, patience)
 
 
 class SqliteSession:
     """One connection to the file."""
 
-    def __init__(self, connection: sqlite3.Connection, ordered: str) -> None:
+    def __init__(
+        self,
+        connection: sqlite3.Connection,
+        ordered: str,
+        queue: write_queue.WriteQueue,
+        deadline: float | None = None,
+    ) -> None:
         self._connection = connection
         self._ordered = ordered
+        self._queue = queue
+        self._deadline = deadline
+        self._epoch: str | None = None
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator["SqliteTransaction"]:
         with _translate():
-            self._connection.execute("BEGIN IMMEDIATE")
-            try:
-                yield SqliteTransaction(self._connection, self._ordered)
-            finally:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
+            if self._epoch is None:
+                self._epoch = epochs.current(self, self._place())
+            with self._queue.turn(_PATIENCE):
+                self._connection.execute("BEGIN IMMEDIATE")
+                try:
+                    yield SqliteTransaction(self._connection, self._ordered, self._epoch)
+                finally:
+                    if self._connection.in_transaction:
+                        self._connection.execute("ROLLBACK")
 
     def rows(self, query: str, **values: Any) -> list[tuple[Any, ...]]:
         with _translate():
+            if self._deadline is not None:
+                end = time.monotonic() + self._deadline
+                with self._queue.turn(self._deadline):
+                    return self._rows_in_time(query, values, end)
             return self._connection.execute(_QUERIES[query], _plain(values)).fetchall()
+
+    def page(
+        self, query: str, limit: int, most_bytes: int, **values: Any
+    ) -> tuple[list[tuple[Any, ...]], bool]:
+        found: list[tuple[Any, ...]] = []
+        size = 0
+        bound = _plain({**values, "limit": limit + 1})
+        with (
+            _translate(),
+            contextlib.closing(self._connection.execute(_QUERIES[query], bound)) as c,
+        ):
+            # SQLite finds a row when it is asked for: those that are too many are never read.
+            for row in c:
+                if len(found) == limit or (found and size > most_bytes):
+                    return found, True
+                found.append(row)
+                size += sum(len(value) for value in row if isinstance(value, str))
+        return found, False
 
     def script(
         self, steps: Sequence[tuple[str, Mapping[str, Any]]], *, first_must_hit: bool = False
@@ -125,6 +158,21 @@ class SqliteSession:
             self._connection.execute("COMMIT")
         return counts
 
+    def _rows_in_time(
+        self, query: str, values: Mapping[str, Any], end: float
+    ) -> list[tuple[Any, ...]]:
+        # SQLite itself would look every tenth of a second whether the file is free. The busy writer
+        # of another process leaves it free for a millisecond between two batches, and none of
+        # its looks would hit.
+        while True:
+            try:
+                return self._connection.execute(_QUERIES[query], _plain(values)).fetchall()
+            except sqlite3.OperationalError as error:
+                busy = error.sqlite_errorcode & 0xFF == sqlite3.SQLITE_BUSY
+                if not busy or time.monotonic() >= end:
+                    raise
+            time.sleep(_LOOK)
+
     def _count(self, query: str, values: Mapping[str, Any]) -> int:
         cursor = self._connection.execute(_QUERIES[query], _plain(values))
         # With RETURNING the count is known only once the rows have been read.
@@ -134,28 +182,38 @@ class SqliteSession:
     def close(self) -> None:
         self._connection.close()
 
+    def _place(self) -> str:
+        """Another one when a file was moved here; one that was copied here stays unnoticed.
+
+        More cannot be asked: opening the file again, and closing it, would end SQLite's locks.
+        """
+        ((_, _, path),) = self._connection.execute("PRAGMA database_list").fetchall()
+        found = Path(path).stat()
+        return f"{found.st_dev}.{found.st_ino}"
+
 
 class SqliteTransaction:
     """One batch's hold on the file."""
 
-    def __init__(self, connection: sqlite3.Connection, ordered: str) -> None:
+    def __init__(self, connection: sqlite3.Connection, ordered: str, epoch: str) -> None:
         self._connection = connection
         self._ordered = ordered
+        self.epoch = epoch
         self._next: int | None = None
+        self._queues: dict[int, tuple[str, str]] = {}
+        """Queue and machine of streams; they cannot change while the file is ours."""
 
     def load(self, wanted: protocol.Wanted) -> protocol.Loaded:
+        rows, left_out = self._streams(wanted.streams, wanted.bytes) if wanted.streams else ((), ())
         return protocol.Loaded(
-            self.more(wanted.streams) if wanted.streams else (),
+            rows,
             self._commands(wanted.commands) if wanted.commands else (),
             self._held(wanted) if wanted.careful else None,
+            frozenset(left_out),
         )
 
     def more(self, streams: Sequence[str]) -> Sequence[protocol.StreamRow]:
-        values = {"names": json.dumps(streams), "ordered": self._ordered}
-        return [
-            protocol.StreamRow(*row)
-            for row in self._connection.execute(_QUERIES["load_streams"], values)
-        ]
+        return self._streams(streams, protocol.UNBOUNDED)[0]
 
     def number(self, count: int) -> Sequence[int]:
         if self._next is None:
@@ -172,11 +230,13 @@ class SqliteTransaction:
 
     def _write_streams(self, writes: protocol.Writes) -> None:
         now = writes.now
+        for new in writes.streams:
+            self._queues[new.id] = new.queue, new.machine
         self._many(
             "insert_streams",
             [
                 (s.id, s.name, s.machine, s.version, s.state_type, s.state_version, s.state,
-                 s.ended_at, now, now)
+                 s.ended_at, s.queue, now, now)
                 for s in writes.streams
             ],
         )  # fmt: skip
@@ -197,6 +257,14 @@ class SqliteTransaction:
             "insert_commands",
             [(c.id, c.stream, c.digest, c.first, c.last, now) for c in writes.commands],
         )
+        if writes.attributes:
+            self._write_attributes(writes.attributes)
+
+    def _write_attributes(self, attributes: Sequence[protocol.NewAttribute]) -> None:
+        there = [each for each in attributes if each.value is not None]
+        self._many("put_attributes", [(a.stream, a.machine, a.name, a.value) for a in there])
+        gone = [(each.stream, each.name) for each in attributes if each.value is None]
+        self._many("drop_attributes", gone)
 
     def _write_outbox(self, writes: protocol.Writes) -> None:
         settled = self._many(
@@ -205,12 +273,10 @@ class SqliteTransaction:
         if settled != len(writes.settled):
             raise protocol.Lost
         self._many(
-            "insert_effects",
-            [
-                (e.stream, e.seq, e.n, e.type, e.version, e.data, e.in_order, e.owner, writes.now)
-                for e in writes.effects
-            ],
+            "withdraw_effects",
+            [(w.stream, w.seq, w.type, w.data, w.data) for w in writes.withdrawn],
         )
+        self._insert_effects(writes)
         self._many(
             "postpone_effects",
             [
@@ -218,6 +284,18 @@ class SqliteTransaction:
                 for p in writes.postponed
             ],
         )
+
+    def _insert_effects(self, writes: protocol.Writes) -> None:
+        rows = [
+            (e.stream, e.seq, e.n, e.type, e.version, e.data, e.in_order, e.owner, writes.now,
+             self.epoch, *(self._queues.get(e.stream) or self._queue_of(e.stream)))
+            for e in writes.effects
+        ]  # fmt: skip
+        # Apart: to look for others of its lane makes an effect without one dearer by a sixth.
+        both = list(zip(writes.effects, rows, strict=True))
+        self._many("insert_effects", [row for effect, row in both if not effect.in_order])
+        lanes = [(*row, effect.stream) for effect, row in both if effect.in_order]
+        self._many("insert_lane_effects", lanes)
 
     def _write_timers(self, writes: protocol.Writes) -> None:
         # Fired before set: a machine that sets the timer that woke it must keep the new one.
@@ -230,6 +308,30 @@ class SqliteTransaction:
             [(t.stream, t.name, t.seq, t.due_at, t.type, t.version, t.data) for t in writes.timers],
         )
         self._many("end_timers", [(stream,) for stream in writes.ended])
+
+    def _streams(
+        self, names: Sequence[str], room: int
+    ) -> tuple[Sequence[protocol.StreamRow], Sequence[str]]:
+        """As many as fit, and the names of the others."""
+        values = {"names": json.dumps(names), "ordered": self._ordered}
+        found: list[protocol.StreamRow] = []
+        left_out: list[str] = []
+        for values_ in self._connection.execute(_QUERIES["load_streams"], values):
+            row = protocol.StreamRow(*values_)
+            room -= len(row.state)
+            if room < 0:
+                left_out.append(row.name)
+                continue
+            found.append(row)
+            self._queues[row.id] = row.queue, row.name.partition("/")[0]
+        return found, left_out
+
+    def _queue_of(self, stream: int) -> tuple[str, str]:
+        row = self._connection.execute(_QUERIES["stream_queue"], {"stream": stream}).fetchone()
+        if row is None:
+            raise protocol.Lost(f"no such stream: {stream}")
+        self._queues[stream] = row
+        return self._queues[stream]
 
     def _many(self, query: str, rows: Sequence[tuple[Any, ...]]) -> int:
         if not rows:
@@ -250,16 +352,64 @@ class SqliteTransaction:
         )
 
 
-def _applied(connection: sqlite3.Connection) -> list[str]:
-    return [row[0] for row in connection.execute(_QUERIES["applied_migrations"])]
+def _applied(connection: sqlite3.Connection) -> list[tuple[str, str | None]]:
+    return [
+        migrations.as_applied(row) for row in connection.execute(_QUERIES["applied_migrations"])
+    ]
 
 
 def _plain(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Lists travel as JSON, which SQLite can unfold."""
-    return {
+    """Lists travel as JSON, which SQLite can unfold; what leases count by goes along."""
+    plain = {
         name: json.dumps(value) if isinstance(value, list) else value
         for name, value in values.items()
     }
+    return {"now": None, "steady": _steady(), **plain}
+
+
+def _set_clock(session: SqliteSession) -> None:
+    """The file's clock is its zero, a time of day, and how long this machine has been running.
+
+    It is set while nobody is at work, so a step of the time of day moves no lease and no timer.
+    """
+    if _clock_stands(session):
+        return
+    with session.transaction():
+        # Looked at again: another process may have set it, or gone to work by it, just now.
+        if _clock_stands(session):
+            return
+        zero = clock.to_millis(clock.time_of_day()) - _steady()
+        if session.rows("get_fact", name="clock_boot") not in ([], [(_boot(),)]):
+            # A lease of before a restart of the machine has nobody behind it, whatever it says.
+            session.rows("end_all_workers", now=zero + _steady())
+        session.rows("set_fact", name="clock_boot", value=_boot())
+        session.rows("set_fact", name="clock_zero", value=str(zero))
+        session._connection.execute("COMMIT")  # noqa: SLF001 - of this module
+
+
+def _clock_stands(session: SqliteSession) -> bool:
+    if session.rows("get_fact", name="clock_boot") != [(_boot(),)]:
+        return False
+    if session.rows("live_workers"):
+        return True
+    ((at,),) = session.rows("store_clock")
+    return bool(abs(at - clock.to_millis(clock.time_of_day())) <= _APART)
+
+
+def _steady() -> clock.Millis:
+    """The same for all processes of one boot, which are all that can share the file."""
+    if not _boot():
+        return clock.to_millis(clock.time_of_day())
+    return int(clock.running_seconds() * 1000)
+
+
+@functools.cache
+def _boot() -> str:
+    """Which start of this machine it is; empty where only the time of day is shared by all."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
 
 
 @contextlib.contextmanager
@@ -268,12 +418,45 @@ def _translate() -> Iterator[None]:
         yield
     except sqlite3.IntegrityError as error:
         raise protocol.Lost(str(error)) from error
-    except sqlite3.OperationalError as error:
-        raise errors.Unavailable(
+    except sqlite3.Error as error:
+        raise _sorted(error) from error
+    except (OverflowError, UnicodeEncodeError) as error:
+        raise errors.Rejected(
+            f"the database cannot store this: {error}", hint="check numbers and characters"
+        ) from error
+
+
+_DAMAGED = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})
+_PASSING = frozenset(
+    {
+        *(sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_PROTOCOL),
+        *(sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR),
+        *(sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM),
+        *(sqlite3.SQLITE_INTERRUPT, sqlite3.SQLITE_SCHEMA),
+    }
+)
+
+
+def _sorted(error: sqlite3.Error) -> errors.FairleadError:
+    """By what happens next: all that is not about the file is the answer to one request."""
+    # The lowest byte is the kind; the rest of the number only says more about it.
+    kind = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_MISUSE) & 0xFF
+    if isinstance(error, sqlite3.DataError):
+        return errors.Rejected(f"the database cannot store this: {error}", hint="make it shorter")
+    if kind in _DAMAGED:
+        return errors.Corrupt(
+            f"the database file is damaged: {error}", hint="restore it from a backup"
+        )
+    if str(error).startswith("no such table"):
+        return errors.Unavailable(
+            "the database has no fairlead tables", hint="run fairlead store migrate"
+        )
+    if kind in _PASSING:
+        return errors.Unavailable(
             f"the database did not answer: {error}",
             hint="check the disk's free space and that no other program locks the file",
-        ) from error
-    except sqlite3.DatabaseError as error:
-        raise errors.Corrupt(
-            f"the database file is damaged: {error}", hint="restore it from a backup"
-        ) from error
+        )
+    return errors.Corrupt(
+        f"the database refuses a statement of ours: {error}",
+        hint="check that the schema is fairlead's own",
+    )

@@ -1,9 +1,9 @@
 """Keys by a word, for indexes over tens of thousands of objects."""
 
-from fairlead.adapters.kubernetes.objects import Key
+from fairlead.kubernetes.objects import Key
 
 
-class Filed:
+class Index:
     """Keys under a term. Nearly always there is one, and a set for one key is a waste."""
 
     def __init__(self) -> None:

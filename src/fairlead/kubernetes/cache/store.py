@@ -16,9 +16,9 @@ from typing import NamedTuple
 
 import msgspec
 
-from fairlead.adapters.kubernetes import objects
-from fairlead.adapters.kubernetes.filed import Filed
-from fairlead.adapters.kubernetes.objects import EVERYTHING, Key, Object, Resource, Selection
+from fairlead.kubernetes import objects
+from fairlead.kubernetes.cache.index import Index
+from fairlead.kubernetes.objects import EVERYTHING, Key, Object, Resource, Selection
 
 Handler = Callable[[Key], None]
 _REMEMBERED = 10_000
@@ -52,7 +52,7 @@ class Cache:
         self.selection = selection
         self._kept = kept
         self._entries: dict[Key, _Entry] = {}
-        self._by_owner = Filed()
+        self._by_owner = Index()
         self._by_namespace: defaultdict[str, set[Key]] = defaultdict(set)
         self._handlers: list[Handler] = []
         self._owner_handlers: list[tuple[str, Handler]] = []

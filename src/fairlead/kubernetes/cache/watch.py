@@ -13,13 +13,14 @@ from collections.abc import Callable, Iterable
 import msgspec
 import structlog
 
-from fairlead.adapters.kubernetes import limits, objects
-from fairlead.adapters.kubernetes.answers import Busy, Expired
-from fairlead.adapters.kubernetes.cache import Cache, number
-from fairlead.adapters.kubernetes.client import Client, Page, WatchEvent, named
-from fairlead.adapters.kubernetes.objects import EVERYTHING, Key, Object, Resource, Selection
-from fairlead.adapters.kubernetes.transport import Tempo
 from fairlead.errors import FairleadError, NotFound, Unavailable
+from fairlead.kubernetes import objects
+from fairlead.kubernetes.api_errors import Busy, Expired
+from fairlead.kubernetes.cache.store import Cache, number
+from fairlead.kubernetes.client import limits
+from fairlead.kubernetes.client.client import Client, Page, WatchEvent, named
+from fairlead.kubernetes.client.transport import ClientOptions
+from fairlead.kubernetes.objects import EVERYTHING, Key, Object, Resource, Selection
 
 log = structlog.get_logger(__name__)
 
@@ -33,7 +34,7 @@ _ABSENT_SECONDS = 120.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Manner:
+class WatchOptions:
     """How a resource is watched."""
 
     kept: Callable[[Object], Object] | None = None
@@ -43,7 +44,7 @@ class Manner:
     """A server that does not serve the resource is taken for an empty list, and asked again."""
 
 
-WHOLE = Manner()
+WHOLE = WatchOptions()
 
 
 class _Meta(msgspec.Struct, rename="camel"):
@@ -61,20 +62,20 @@ class _Head(msgspec.Struct):
 class Watches:
     """The caches of one process, each kept by one watch."""
 
-    def __init__(self, client: Client, tempo: Tempo | None = None) -> None:
+    def __init__(self, client: Client, options: ClientOptions | None = None) -> None:
         self._client = client
-        self._tempo = tempo or Tempo()
+        self._options = options or ClientOptions()
         self._watchers: dict[tuple[Resource, Selection, object], Watcher] = {}
         self._tasks: asyncio.TaskGroup | None = None
 
     def of(
-        self, resource: Resource, selection: Selection = EVERYTHING, manner: Manner = WHOLE
+        self, resource: Resource, selection: Selection = EVERYTHING, manner: WatchOptions = WHOLE
     ) -> Cache:
         """The cache of this resource and selection; the first to ask starts its watch."""
         place = (resource, selection, manner.kept)
         if place not in self._watchers:
             cache = Cache(resource, selection, manner.kept)
-            watcher = Watcher(self._client, cache, self._tempo, manner)
+            watcher = Watcher(self._client, cache, self._options, manner)
             self._watchers[place] = watcher
             if self._tasks is not None:
                 self._tasks.create_task(watcher.run())
@@ -100,7 +101,7 @@ class Watches:
         except TimeoutError as error:
             waiting = [str(w.cache.resource) for w in self._late()]
             raise Unavailable(
-                f"not yet listed after {seconds:.0f} s: {', '.join(waiting)}",
+                f"not listed after {seconds:.0f} s: {', '.join(waiting)}",
                 hint="check that the kinds are installed and that we may list and watch them",
             ) from error
 
@@ -111,12 +112,14 @@ class Watches:
 class Watcher:
     """Keeps one cache."""
 
-    def __init__(self, client: Client, cache: Cache, tempo: Tempo, manner: Manner = WHOLE) -> None:
+    def __init__(
+        self, client: Client, cache: Cache, options: ClientOptions, manner: WatchOptions = WHOLE
+    ) -> None:
         self.cache = cache
         self._manner = manner
         self.synced = asyncio.Event()
         self._client = client
-        self._tempo = tempo
+        self._options = options
         self._version = ""
         self._failures = 0
         self._expired_lists = 0
@@ -137,7 +140,7 @@ class Watcher:
                 self._failures += 1
                 if isinstance(error, NotFound) and self._manner.optional:
                     self._absent()
-                    await self._tempo.clock.sleep(_ABSENT_SECONDS)
+                    await self._options.clock.sleep(_ABSENT_SECONDS)
                     continue
                 log.warning(
                     "kubernetes.watch.failed", resource=str(self.cache.resource), error=str(error)
@@ -188,7 +191,7 @@ class Watcher:
 
     async def _watch(self) -> bool:
         """Follow the changes; True where there was any sign of life."""
-        seconds = int(_SHORTEST_WATCH * (1 + self._tempo.chance()))
+        seconds = int(_SHORTEST_WATCH * (1 + self._options.chance()))
         cache = self.cache
         stream = self._client.watch(cache.resource, cache.selection, self._version, seconds)
         seen = False
@@ -219,5 +222,5 @@ class Watcher:
 
     async def _pause(self, failures: int, wanted: float | None) -> None:
         if failures > 0:
-            wait = limits.delay(_WAITS, min(failures, 10), self._tempo.chance())
-            await self._tempo.clock.sleep(max(wait, wanted or 0.0))
+            wait = limits.delay(_WAITS, min(failures, 10), self._options.chance())
+            await self._options.clock.sleep(max(wait, wanted or 0.0))

@@ -12,10 +12,10 @@ from typing import Literal, Self
 
 import msgspec
 
-from fairlead.adapters.kubernetes import answers, objects
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.objects import EVERYTHING, Key, Object, Resource, Selection
-from fairlead.adapters.kubernetes.transport import Call, Tempo, Transport
+from fairlead.kubernetes import api_errors, objects
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.client.transport import Call, ClientOptions, Transport
+from fairlead.kubernetes.objects import EVERYTHING, Key, Object, Resource, Selection
 
 PatchType = Literal["merge", "json", "apply"]
 Propagation = Literal["Background", "Foreground", "Orphan"]
@@ -71,10 +71,14 @@ class Client:
     """Talks to one API server as one identity. Use as an async context manager."""
 
     def __init__(
-        self, connection: Connection, *, manager: str = "fairlead", tempo: Tempo | None = None
+        self,
+        connection: Connection,
+        *,
+        manager: str = "fairlead",
+        options: ClientOptions | None = None,
     ) -> None:
         self.manager = manager
-        self._transport = Transport(connection, tempo or Tempo())
+        self._transport = Transport(connection, options or ClientOptions())
 
     async def __aenter__(self) -> Self:
         await self._transport.open()
@@ -100,7 +104,7 @@ class Client:
         limit: int | None = None,
     ) -> Page:
         """One page of a list; `token` is the `next` of the page before. Limit 0: all at once."""
-        size = self._transport.tempo.limits.page if limit is None else limit
+        size = self._transport.options.limits.page if limit is None else limit
         query = selection.query() | ({"limit": str(size)} if size else {})
         if token:
             query["continue"] = token
@@ -234,12 +238,12 @@ def _event(line: bytes, call: Call) -> WatchEvent:
         status = msgspec.json.decode(event.object, type=Object)
     except msgspec.MsgspecError as error:
         raise _unreadable(call) from error
-    said = answers.StatusError(int(status.get("code") or 500), status)
-    raise answers.error_for(said, call.what) from said
+    said = api_errors.StatusError(int(status.get("code") or 500), status)
+    raise api_errors.error_for(said, call.what) from said
 
 
-def _unreadable(call: Call) -> answers.Busy:
-    return answers.Busy(
-        f"the API server's answer cannot be read: {call.what}",
-        hint="look for a proxy in between that changes answers",
+def _unreadable(call: Call) -> api_errors.Busy:
+    return api_errors.Busy(
+        f"cannot read the API server's answer: {call.what}",
+        hint="check for a proxy that changes answers",
     )

@@ -20,12 +20,6 @@ class Clock:
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
 
 
-def parse_time(text: str) -> datetime:
-    """An RFC 3339 time as Kubernetes writes it, always with a zone."""
-    parsed = datetime.fromisoformat(text)
-    return parsed if parsed.tzinfo else parsed.replace(tzinfo=UTC)
-
-
 def format_time(moment: datetime) -> str:
     """metav1.Time: whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

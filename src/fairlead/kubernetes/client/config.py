@@ -13,14 +13,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import structlog
 import yaml
 
-from fairlead.adapters.kubernetes import clock as clocks
-from fairlead.adapters.kubernetes import credentials as credential_sources
-from fairlead.adapters.kubernetes.credentials import Certificate, Credentials, Identity
-from fairlead.adapters.kubernetes.oidc import Oidc, OidcSpec
 from fairlead.errors import Rejected
+from fairlead.kubernetes.client import clock as clocks
+from fairlead.kubernetes.client import credentials as credential_sources
+from fairlead.kubernetes.client.credentials import Certificate, Credentials, Identity
+from fairlead.kubernetes.client.oidc import Oidc, OidcSpec
 
+log = structlog.get_logger(__name__)
 SERVICE_ACCOUNT = Path("/var/run/secrets/kubernetes.io/serviceaccount")
 
 
@@ -73,19 +75,27 @@ def from_kubeconfig(
     found = _merge(paths)
     wanted = context or found.current
     if not wanted:
-        raise Rejected("the kubeconfig names no current context", hint="choose one with --context")
+        raise Rejected(
+            f"no current-context: {found.files}", hint="set one, or choose one with --context"
+        )
     chosen = found.get("contexts", wanted)
-    cluster = found.get("clusters", str(chosen.value.get("cluster", "")))
-    user = found.get("users", str(chosen.value.get("user", "")))
-    name = cluster.value.get("tls-server-name")
+    cluster = found.get("clusters", chosen.text("cluster"))
+    user = found.get("users", chosen.text("user"))
+    verify = not cluster.value.get("insecure-skip-tls-verify", False)
+    if not verify:
+        log.warning(
+            "kubernetes.server_not_verified",
+            because=cluster.at("insecure-skip-tls-verify"),
+            server=cluster.text("server"),
+        )
     return Connection(
-        server=str(cluster.value["server"]).rstrip("/"),
+        server=cluster.need("server").rstrip("/"),
         credentials=_credentials(user, cluster, env, clock),
         ca=cluster.bytes("certificate-authority"),
-        verify=not cluster.value.get("insecure-skip-tls-verify", False),
-        server_name=str(name) if name else None,
-        proxy=cluster.value.get("proxy-url"),
-        namespace=str(chosen.value.get("namespace") or "default"),
+        verify=verify,
+        server_name=cluster.text("tls-server-name") or None,
+        proxy=cluster.text("proxy-url") or None,
+        namespace=chosen.text("namespace") or "default",
         impersonate=_impersonation(user.value),
     )
 
@@ -106,30 +116,66 @@ def load_certificate(context: ssl.SSLContext, certificate: Certificate) -> None:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Entry:
-    """One named entry, and the folder its relative paths start from."""
+    """One part of a kubeconfig, and where it stands: errors name the file and the field."""
 
-    name: str
+    where: str
     value: Mapping[str, Any] = dataclasses.field(repr=False)
-    folder: Path
+    path: Path
+
+    @property
+    def folder(self) -> Path:
+        """Where relative paths start from."""
+        return self.path.parent
+
+    def at(self, field: str) -> str:
+        return f"{self.path}: {self.where}.{field}"
+
+    def text(self, field: str) -> str:
+        """The field's text, empty where it is absent."""
+        found = self.value.get(field)
+        if found is not None and not isinstance(found, str):
+            raise _wrong(self.at(field), "not text")
+        return found or ""
+
+    def need(self, field: str) -> str:
+        found = self.text(field)
+        if not found:
+            raise _wrong(self.at(field), "missing")
+        return found
+
+    def inner(self, field: str) -> "_Entry | None":
+        found = self.value.get(field)
+        if found is None:
+            return None
+        if not isinstance(found, dict):
+            raise _wrong(self.at(field), "not a mapping")
+        return _Entry(f"{self.where}.{field}", found, self.path)
+
+    def listed(self, field: str) -> list[Any]:
+        found = self.value.get(field)
+        if found is not None and not isinstance(found, list):
+            raise _wrong(self.at(field), "not a list")
+        return found or []
 
     def bytes(self, field: str) -> bytes | None:
         """Inline `field`-data (base64) goes before the file named by `field`."""
-        if data := self.value.get(f"{field}-data"):
-            return _decode(str(data), f"{self.name}.{field}-data")
-        if path := self.value.get(field):
-            return _read(self.folder / str(path))
+        if data := self.text(f"{field}-data"):
+            return _decode(data, self.at(f"{field}-data"))
+        if path := self.text(field):
+            return _read(self.folder / path, self.at(field))
         return None
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _Merged:
+    files: str
     current: str
     sections: Mapping[str, Mapping[str, _Entry]] = dataclasses.field(repr=False)
 
     def get(self, section: str, name: str) -> _Entry:
         if name not in self.sections[section]:
             known = ", ".join(sorted(self.sections[section])) or "none"
-            raise Rejected(f"not in the kubeconfig, {section}: {name}", hint=f"it names: {known}")
+            raise Rejected(f"not in {self.files}, {section}: {name}", hint=f"there are: {known}")
         return self.sections[section][name]
 
 
@@ -137,18 +183,22 @@ def _merge(paths: Sequence[Path]) -> _Merged:
     present = [path for path in paths if path.exists()]
     if not present:
         raise Rejected(
-            f"no kubeconfig there: {', '.join(map(str, paths))}", hint="set KUBECONFIG to one"
+            f"no kubeconfig there: {', '.join(map(str, paths))}",
+            hint="set KUBECONFIG to one, give --kubeconfig, or run in a pod",
         )
     current = ""
     sections: dict[str, dict[str, _Entry]] = {"clusters": {}, "users": {}, "contexts": {}}
     for path in present:
-        document = _parse(path)
-        current = current or str(document.get("current-context") or "")
+        document = _Entry("kubeconfig", _parse(path), path)
+        current = current or document.text("current-context")
         for section, entries in sections.items():
-            for item in document.get(section) or ():
-                name, value = str(item["name"]), item.get(section[:-1]) or {}
-                entries.setdefault(name, _Entry(name, value, path.parent))
-    return _Merged(current, sections)
+            for index, item in enumerate(document.listed(section)):
+                if not isinstance(item, dict):
+                    raise _wrong(f"{path}: {section}[{index}]", "not a mapping")
+                name = _Entry(f"{section}[{index}]", item, path).need("name")
+                held = _Entry(f"{section}[{name}]", item, path).inner(section[:-1])
+                entries.setdefault(name, held or _Entry(f"{section}[{name}]", {}, path))
+    return _Merged(", ".join(map(str, present)), current, sections)
 
 
 def _parse(path: Path) -> Mapping[str, Any]:
@@ -156,66 +206,73 @@ def _parse(path: Path) -> Mapping[str, Any]:
         document = yaml.safe_load(_read(path))
     except yaml.YAMLError:
         # No cause: YAML errors quote the line, and the line may be a token.
-        raise Rejected(f"the kubeconfig is not YAML: {path}", hint="look at the file") from None
+        raise Rejected(f"the kubeconfig is not YAML: {path}", hint="check the file") from None
     if not isinstance(document, dict):
-        raise Rejected(f"the kubeconfig is not a mapping: {path}", hint="look at the file")
+        raise Rejected(f"the kubeconfig is not a mapping: {path}", hint="check the file")
     return document
 
 
 def _credentials(
     user: _Entry, cluster: _Entry, env: Mapping[str, str], clock: clocks.Clock
 ) -> Credentials:
-    value = user.value
-    if exec_plugin := value.get("exec"):
-        return credential_sources.ExecPlugin(_exec_spec(user, exec_plugin, cluster), env, clock)
-    if provider := value.get("auth-provider"):
-        return Oidc(_oidc_spec(user, provider), clock)
-    if "username" in value:
+    if exec_plugin := user.inner("exec"):
+        return credential_sources.ExecPlugin(_exec_spec(exec_plugin, cluster), env, clock)
+    if provider := user.inner("auth-provider"):
+        return Oidc(_oidc_spec(provider), clock)
+    if "username" in user.value:
         raise Rejected(
-            f"the API server takes no passwords: user {user.name}", hint="use a token instead"
+            f"the API server takes no passwords: {user.at('username')}", hint="use a token instead"
         )
     chain, key = user.bytes("client-certificate"), user.bytes("client-key")
+    if (chain is None) != (key is None):
+        raise _wrong(user.at("client-certificate"), "a certificate and its key go together")
     certificate = Certificate(chain, key) if chain and key else None
     # As with kubectl, an inline token goes before a token file.
-    if value.get("tokenFile") and not value.get("token"):
-        return credential_sources.TokenFile(user.folder / str(value["tokenFile"]), clock)
-    return credential_sources.Fixed(Identity(str(value.get("token") or ""), certificate))
+    token, file = user.text("token"), user.text("tokenFile")
+    if file and not token:
+        return credential_sources.TokenFile(user.folder / file, clock)
+    return credential_sources.Fixed(Identity(token, certificate))
 
 
-def _exec_spec(
-    user: _Entry, plugin: Mapping[str, Any], cluster: _Entry
-) -> credential_sources.ExecSpec:
-    command = str(plugin["command"])
+def _exec_spec(plugin: _Entry, cluster: _Entry) -> credential_sources.ExecSpec:
+    command = plugin.need("command")
     # A path with a separator is relative to the kubeconfig; a bare name is looked up on PATH.
     if os.sep in command:
-        command = str(user.folder / command)
+        command = str(plugin.folder / command)
+    if plugin.text("interactiveMode") == "Always":
+        raise _wrong(plugin.at("interactiveMode"), "there is nobody to answer the plug-in")
     told = None
-    if plugin.get("provideClusterInfo"):
+    if plugin.value.get("provideClusterInfo"):
         names = ("server", "certificate-authority-data", "tls-server-name", "proxy-url")
         told = {name: cluster.value[name] for name in names if name in cluster.value}
+    try:
+        env = tuple((str(e["name"]), str(e["value"])) for e in plugin.listed("env"))
+    except (KeyError, TypeError) as error:
+        raise _wrong(plugin.at("env"), "not a list of name and value") from error
     return credential_sources.ExecSpec(
         command=command,
-        args=tuple(map(str, plugin.get("args") or ())),
-        env=tuple((str(e["name"]), str(e["value"])) for e in plugin.get("env") or ()),
-        api_version=str(plugin.get("apiVersion") or ""),
-        install_hint=" ".join(str(plugin.get("installHint") or "").split()),
+        args=tuple(map(str, plugin.listed("args"))),
+        env=env,
+        api_version=plugin.text("apiVersion"),
+        install_hint=" ".join(plugin.text("installHint").split()),
         cluster=told,
     )
 
 
-def _oidc_spec(user: _Entry, provider: Mapping[str, Any]) -> OidcSpec:
-    if provider.get("name") != "oidc":
+def _oidc_spec(provider: _Entry) -> OidcSpec:
+    if provider.text("name") != "oidc":
         raise Rejected(
-            f"unknown auth-provider: {provider.get('name')}", hint="use an exec plug-in instead"
+            f"unknown auth-provider: {provider.at('name')}: {provider.text('name')}",
+            hint="use an exec plug-in instead",
         )
-    settings = {key: str(value) for key, value in (provider.get("config") or {}).items()}
+    settings = provider.inner("config") or _Entry(provider.where, {}, provider.path)
     return OidcSpec(
-        issuer=settings.get("idp-issuer-url", ""),
-        client_id=settings.get("client-id", ""),
-        client_secret=settings.get("client-secret", ""),
-        id_token=settings.get("id-token", ""),
-        refresh_token=settings.get("refresh-token", ""),
-        ca=_Entry(user.name, settings, user.folder).bytes("idp-certificate-authority"),
+        issuer=settings.text("idp-issuer-url"),
+        client_id=settings.text("client-id"),
+        client_secret=settings.text("client-secret"),
+        id_token=settings.text("id-token"),
+        refresh_token=settings.text("refresh-token"),
+        ca=settings.bytes("idp-certificate-authority"),
     )
 
 
@@ -231,15 +288,22 @@ def _impersonation(user: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
     return tuple(headers)
 
 
-def _decode(text: str, what: str) -> bytes:
+def _wrong(at: str, problem: str) -> Rejected:
+    return Rejected(f"{at}: {problem}", hint="check the file, or choose another --context")
+
+
+def _decode(text: str, at: str) -> bytes:
     try:
         return base64.b64decode(text, validate=True)
     except binascii.Error:
-        raise Rejected(f"not base64 in the kubeconfig: {what}", hint="look at the file") from None
+        raise _wrong(at, "not base64") from None
 
 
-def _read(path: Path) -> bytes:
+def _read(path: Path, at: str = "") -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise Rejected(f"cannot read: {path}", hint="check that it exists and is ours") from error
+        named = f", named by {at}" if at else ""
+        raise Rejected(
+            f"cannot read: {path}{named}", hint="check that it exists and is ours"
+        ) from error

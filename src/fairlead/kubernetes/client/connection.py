@@ -40,10 +40,10 @@ class Answer:
         return ""
 
 
-class Wire(asyncio.Protocol):
+class HttpConnection(asyncio.Protocol):
     """One connection, used by one call at a time."""
 
-    def __init__(self, ended: Callable[["Wire"], None]) -> None:
+    def __init__(self, ended: Callable[["HttpConnection"], None]) -> None:
         self._loop = asyncio.get_running_loop()
         self._ended = ended
         self._transport: asyncio.Transport | None = None
@@ -188,7 +188,7 @@ class Wire(asyncio.Protocol):
             return
         self._awaited = None
         if not self._parser.should_keep_alive():
-            self._error = self._error or Broken("closed by the server's wish")
+            self._error = self._error or Broken("closed by the server")
         self._wake()
 
     # What happens inside.

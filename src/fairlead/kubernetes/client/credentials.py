@@ -14,14 +14,16 @@ from typing import Any, Protocol
 
 import msgspec
 
-from fairlead.adapters.kubernetes import clock as clocks
 from fairlead.errors import Rejected, Unauthorised, Unavailable
+from fairlead.kubernetes.client import clock as clocks
+from fairlead.values import redacted
 
 # The kubelet renews a projected token at 80 % of its life; a minute is what client-go takes.
 _REREAD_SECONDS = 60.0
 # Renew a little before the end: the clocks differ, and the request is still to travel.
 _MARGIN = timedelta(seconds=30)
 _EXEC_TIMEOUT = 60.0
+_MOST_WORDS = 400
 _EXEC_VERSIONS = ("client.authentication.k8s.io/v1", "client.authentication.k8s.io/v1beta1")
 
 
@@ -192,8 +194,8 @@ class ExecPlugin:
 
     def _unusable(self, why: str) -> Unauthorised:
         return Unauthorised(
-            f"exec plug-in is of no use, {why}: {self._spec.command}",
-            hint="run the plug-in by hand and look at its answer",
+            f"exec plug-in failed, {why}: {self._spec.command}",
+            hint="run the plug-in by hand and check its output",
         )
 
 
@@ -209,7 +211,7 @@ async def _output(spec: ExecSpec, env: Mapping[str, str]) -> bytes:
     pipe, nothing = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     try:
         process = await asyncio.create_subprocess_exec(
-            spec.command, *spec.args, stdin=nothing, stdout=pipe, stderr=nothing, env=env
+            spec.command, *spec.args, stdin=nothing, stdout=pipe, stderr=pipe, env=env
         )
     except OSError as error:
         raise Unauthorised(
@@ -218,7 +220,7 @@ async def _output(spec: ExecSpec, env: Mapping[str, str]) -> bytes:
         ) from error
     try:
         async with asyncio.timeout(_EXEC_TIMEOUT):
-            said, _ = await process.communicate()
+            said, talk = await process.communicate()
     except TimeoutError as error:
         raise Unavailable(
             f"the exec plug-in gave no answer in {_EXEC_TIMEOUT:.0f} s: {spec.command}",
@@ -230,7 +232,14 @@ async def _output(spec: ExecSpec, env: Mapping[str, str]) -> bytes:
             await process.wait()
     if process.returncode != os.EX_OK:
         raise Unauthorised(
-            f"the exec plug-in failed with exit code {process.returncode}: {spec.command}",
-            hint="run it by hand to see its message",
+            f"the exec plug-in {spec.command} failed with exit code {process.returncode}:"
+            f" {_words(talk)}",
+            hint=spec.install_hint or "run it by hand; it may want a new login",
         )
     return said
+
+
+def _words(talk: bytes) -> str:
+    """What a plug-in says to people, its end; standard output is never told: it has the token."""
+    said = " ".join(talk.decode(errors="replace").split())
+    return redacted(said)[-_MOST_WORDS:] or "it says nothing"

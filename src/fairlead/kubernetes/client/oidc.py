@@ -17,9 +17,9 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from fairlead.adapters.kubernetes import clock as clocks
-from fairlead.adapters.kubernetes.credentials import Identity
 from fairlead.errors import Unauthorised, Unavailable
+from fairlead.kubernetes.client import clock as clocks
+from fairlead.kubernetes.client.credentials import Identity
 
 _MARGIN = timedelta(seconds=30)
 _TIMEOUT = aiohttp.ClientTimeout(total=20.0)

@@ -14,8 +14,8 @@ import ssl
 import urllib.parse
 from http import HTTPStatus
 
-from fairlead.adapters.kubernetes.wire import Wire
 from fairlead.errors import Rejected
+from fairlead.kubernetes.client.connection import HttpConnection
 
 # Shorter than balancers in between keep an idle connection, or we would send into closed ones.
 _KEEP_SECONDS = 15.0
@@ -75,8 +75,8 @@ class Pool:
         self.proxy = place(proxy) if proxy else None
         self._server_name = server_name or self.server.host
         self._keep = keep
-        self._idle: list[Wire] = []
-        self._all: set[Wire] = set()
+        self._idle: list[HttpConnection] = []
+        self._all: set[HttpConnection] = set()
         self._sweeping: asyncio.TimerHandle | None = None
 
     @property
@@ -95,101 +95,109 @@ class Pool:
         before = f"http://{self.server.authority}" if self.is_relayed else ""
         return f"{before}{self.server.path}{path}"
 
-    async def take(self, trust: ssl.SSLContext | None, until: float) -> Wire:
+    async def take(self, trust: ssl.SSLContext | None, until: float) -> HttpConnection:
         """One that is free, or a new one by this time of the loop."""
         now = asyncio.get_running_loop().time()
         while self._idle:
             # The one used last: those at the front get old, and are swept away.
-            wire = self._idle.pop()
-            if wire.is_open and wire.trust is trust and now - wire.idle_since < self._keep:
-                return wire
-            wire.abort()
+            connection = self._idle.pop()
+            if (
+                connection.is_open
+                and connection.trust is trust
+                and now - connection.idle_since < self._keep
+            ):
+                return connection
+            connection.abort()
         return await self.connect(trust, until)
 
-    def give_back(self, wire: Wire) -> None:
+    def give_back(self, connection: HttpConnection) -> None:
         """Keep it for the next call, where it is still of use."""
-        if not wire.is_open:
+        if not connection.is_open:
             return
         loop = asyncio.get_running_loop()
-        wire.idle_since = loop.time()
-        self._idle.append(wire)
+        connection.idle_since = loop.time()
+        self._idle.append(connection)
         if self._sweeping is None:
             self._sweeping = loop.call_later(self._keep, self._sweep)
 
-    async def connect(self, trust: ssl.SSLContext | None, until: float) -> Wire:
+    async def connect(self, trust: ssl.SSLContext | None, until: float) -> HttpConnection:
         """A new connection, by this time of the loop."""
         async with asyncio.timeout_at(until):
             try:
-                wire = await (self._through(self.proxy, trust) if self.proxy else self._to(trust))
+                connection = await (
+                    self._through(self.proxy, trust) if self.proxy else self._to(trust)
+                )
             except ssl.SSLError as error:
                 raise Distrusted(str(error)) from error
             except OSError as error:
                 raise Unconnected(str(error)) from error
-        wire.trust = trust
-        return wire
+        connection.trust = trust
+        return connection
 
     async def close(self) -> None:
         if self._sweeping is not None:
             self._sweeping.cancel()
         self._idle.clear()
-        ending = [wire.gone for wire in self._all]
-        for wire in list(self._all):
-            wire.abort()
+        ending = [connection.gone for connection in self._all]
+        for connection in list(self._all):
+            connection.abort()
         if ending:
             await asyncio.wait(ending, timeout=_CLOSE_SECONDS)
 
-    async def _to(self, trust: ssl.SSLContext | None) -> Wire:
+    async def _to(self, trust: ssl.SSLContext | None) -> HttpConnection:
         return await self._dial(self.server, trust, self._server_name)
 
-    async def _through(self, proxy: Place, trust: ssl.SSLContext | None) -> Wire:
+    async def _through(self, proxy: Place, trust: ssl.SSLContext | None) -> HttpConnection:
         trusted = ssl.create_default_context() if proxy.secure else None
-        wire = await self._dial(proxy, trusted, proxy.host)
+        connection = await self._dial(proxy, trusted, proxy.host)
         if trust is None:
-            return wire
+            return connection
         try:
-            return await self._tunnel(wire, proxy, trust)
+            return await self._tunnel(connection, proxy, trust)
         except BaseException:
-            wire.abort()
+            connection.abort()
             # Half-way between two transports it may never hear of its end.
-            self._all.discard(wire)
+            self._all.discard(connection)
             raise
 
-    async def _tunnel(self, wire: Wire, proxy: Place, trust: ssl.SSLContext) -> Wire:
+    async def _tunnel(
+        self, connection: HttpConnection, proxy: Place, trust: ssl.SSLContext
+    ) -> HttpConnection:
         where = self.server.address
         asked = f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n{_permit(proxy)}\r\n"
         # Its time is that of the whole connection.
-        answer = await wire.begin(asked.encode(), math.inf)
+        answer = await connection.begin(asked.encode(), math.inf)
         if answer.status != HTTPStatus.OK:
-            raise Unconnected(f"the proxy opens no way: {answer.status}")
+            raise Unconnected(f"the proxy refused the connection: {answer.status}")
         loop = asyncio.get_running_loop()
         secured = await loop.start_tls(
-            wire.transport, wire, trust, server_hostname=self._server_name
+            connection.transport, connection, trust, server_hostname=self._server_name
         )
         assert secured is not None
-        wire.attach(secured)
-        return wire
+        connection.attach(secured)
+        return connection
 
-    async def _dial(self, to: Place, trust: ssl.SSLContext | None, name: str) -> Wire:
-        transport, wire = await asyncio.get_running_loop().create_connection(
-            functools.partial(Wire, self._all.discard),
+    async def _dial(self, to: Place, trust: ssl.SSLContext | None, name: str) -> HttpConnection:
+        transport, connection = await asyncio.get_running_loop().create_connection(
+            functools.partial(HttpConnection, self._all.discard),
             to.host,
             to.port,
             ssl=trust,
             server_hostname=name if trust is not None else None,
             happy_eyeballs_delay=0.25,
         )
-        self._all.add(wire)
+        self._all.add(connection)
         _keep_alive(transport.get_extra_info("socket"))
-        return wire
+        return connection
 
     def _sweep(self) -> None:
         """End what nobody has used for long: each connection costs some 150 kB."""
         loop = asyncio.get_running_loop()
         oldest = loop.time() - self._keep
-        for wire in self._idle:
-            if wire.idle_since <= oldest:
-                wire.abort()
-        self._idle = [wire for wire in self._idle if wire.is_open]
+        for connection in self._idle:
+            if connection.idle_since <= oldest:
+                connection.abort()
+        self._idle = [connection for connection in self._idle if connection.is_open]
         self._sweeping = loop.call_later(self._keep, self._sweep) if self._idle else None
 
 

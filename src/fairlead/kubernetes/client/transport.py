@@ -19,15 +19,16 @@ from typing import TypeVar
 
 import structlog
 
-from fairlead.adapters.kubernetes import answers, limits
-from fairlead.adapters.kubernetes.clock import Clock
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.credentials import Certificate, Identity
-from fairlead.adapters.kubernetes.limits import Limits
-from fairlead.adapters.kubernetes.objects import Resource
-from fairlead.adapters.kubernetes.pool import Distrusted, Pool, Unconnected
-from fairlead.adapters.kubernetes.wire import Answer, Broken, Wire
 from fairlead.errors import FairleadError, Rejected, Unauthorised
+from fairlead.kubernetes import api_errors
+from fairlead.kubernetes.client import limits
+from fairlead.kubernetes.client.clock import Clock
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.client.connection import Answer, Broken, HttpConnection
+from fairlead.kubernetes.client.credentials import Certificate, Identity
+from fairlead.kubernetes.client.limits import Limits
+from fairlead.kubernetes.client.pool import Distrusted, Pool, Unconnected
+from fairlead.kubernetes.objects import Resource
 
 log = structlog.get_logger(__name__)
 T = TypeVar("T")
@@ -59,7 +60,7 @@ def _uncounted(_: Answered) -> None:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Tempo:
+class ClientOptions:
     """Time, chance and bounds, as one client has them; and who counts its requests."""
 
     limits: Limits = dataclasses.field(default_factory=Limits)
@@ -92,14 +93,16 @@ class Call:
 
 
 class Transport:
-    """Sends calls over kept-alive connections, within our rate and the server's wishes."""
+    """Sends calls over kept-alive connections, within our rate and the server's limits."""
 
-    def __init__(self, connection: Connection, tempo: Tempo) -> None:
-        self.tempo = tempo
+    def __init__(self, connection: Connection, options: ClientOptions) -> None:
+        self.options = options
         self._connection = connection
-        self._bucket = limits.Bucket(tempo.limits.rate, tempo.limits.burst, tempo.clock.monotonic())
+        self._bucket = limits.Bucket(
+            options.limits.rate, options.limits.burst, options.clock.monotonic()
+        )
         self._holds = limits.Holds()
-        self._room = asyncio.Semaphore(tempo.limits.at_once)
+        self._room = asyncio.Semaphore(options.limits.at_once)
         self._pool: Pool | None = None
         self._trust: tuple[Certificate | None, ssl.SSLContext] | None = None
         self._headers: tuple[Identity, str] | None = None
@@ -127,34 +130,34 @@ class Transport:
         """The lines of an answer that goes on, for at most so many seconds."""
         until = asyncio.get_running_loop().time() + seconds
 
-        async def begun(identity: Identity) -> Wire:
+        async def begun(identity: Identity) -> HttpConnection:
             return await self._begin(call, identity, until)
 
-        wire = await self._repeated(call, begun)
+        connection = await self._repeated(call, begun)
         try:
-            async with contextlib.aclosing(wire.pieces()) as pieces:
+            async with contextlib.aclosing(connection.pieces()) as pieces:
                 async for line in _lines(pieces):
                     yield line
         except _FAILED as error:
             raise _unreachable(call, error) from error
-        self._opened().give_back(wire)
+        self._opened().give_back(connection)
 
     async def _repeated(self, call: Call, once: Callable[[Identity], Awaitable[T]]) -> T:
         """Try, and try again where that does no harm."""
-        for attempt in range(1, self.tempo.limits.attempts + 1):
+        for attempt in range(1, self.options.limits.attempts + 1):
             await self._turn(call)
             identity = await self._connection.credentials.current()
             try:
                 return await self._known(once, identity)
             except FairleadError as error:
-                if attempt == self.tempo.limits.attempts or not _may_repeat(call, error):
+                if attempt == self.options.limits.attempts or not _may_repeat(call, error):
                     raise
             except _FAILED as error:
-                if attempt == self.tempo.limits.attempts or not _may_resend(call, error):
+                if attempt == self.options.limits.attempts or not _may_resend(call, error):
                     raise _unreachable(call, error) from error
-            wait = limits.delay(self.tempo.limits, attempt, self.tempo.chance())
+            wait = limits.delay(self.options.limits, attempt, self.options.chance())
             log.info("kubernetes.retry", call=call.what, attempt=attempt, wait=round(wait, 3))
-            await self.tempo.clock.sleep(wait)
+            await self.options.clock.sleep(wait)
         raise AssertionError("the last try has returned or raised")
 
     async def _known(self, once: Callable[[Identity], Awaitable[T]], identity: Identity) -> T:
@@ -163,14 +166,16 @@ class Transport:
             return await once(identity)
         except Unauthorised as error:
             said = error.__cause__
-            ended = isinstance(said, answers.StatusError) and said.code == HTTPStatus.UNAUTHORIZED
+            ended = (
+                isinstance(said, api_errors.StatusError) and said.code == HTTPStatus.UNAUTHORIZED
+            )
             if not ended or not self._connection.credentials.refused(identity):
                 raise
         return await once(await self._connection.credentials.current())
 
     async def _turn(self, call: Call) -> None:
         """Wait for our own rate, then for what the server asked of this flow."""
-        clock = self.tempo.clock
+        clock = self.options.clock
         if wait := self._bucket.reserve(clock.monotonic()):
             await clock.sleep(wait)
         while wait := self._holds.wait(call.flow, clock.monotonic()):
@@ -179,33 +184,33 @@ class Transport:
     async def _exchange(self, call: Call, identity: Identity) -> bytes:
         pool, trust = self._opened(), self._context(identity.certificate)
         request = self._request(call, identity)
-        asked = self.tempo.clock.monotonic()
-        until = asyncio.get_running_loop().time() + self.tempo.limits.timeout
-        wire = await pool.take(trust, until)
+        asked = self.options.clock.monotonic()
+        until = asyncio.get_running_loop().time() + self.options.limits.timeout
+        connection = await pool.take(trust, until)
         try:
-            answer = await wire.exchange(request, until)
+            answer = await connection.exchange(request, until)
         except Broken:
-            if not wire.is_used or not call.repeatable:
+            if not connection.is_used or not call.repeatable:
                 raise
             # Most likely the server closed it while it lay idle: that says nothing of the server.
-            wire = await pool.connect(trust, until)
-            answer = await wire.exchange(request, until)
-        pool.give_back(wire)
+            connection = await pool.connect(trust, until)
+            answer = await connection.exchange(request, until)
+        pool.give_back(connection)
         self._heard(call, answer, asked)
         return answer.body
 
-    async def _begin(self, call: Call, identity: Identity, until: float) -> Wire:
+    async def _begin(self, call: Call, identity: Identity, until: float) -> HttpConnection:
         pool, trust = self._opened(), self._context(identity.certificate)
         request = self._request(call, identity)
-        asked = self.tempo.clock.monotonic()
-        connected_by = asyncio.get_running_loop().time() + self.tempo.limits.timeout
-        wire = await pool.take(trust, min(until, connected_by))
-        answer = await wire.begin(request, until)
+        asked = self.options.clock.monotonic()
+        connected_by = asyncio.get_running_loop().time() + self.options.limits.timeout
+        connection = await pool.take(trust, min(until, connected_by))
+        answer = await connection.begin(request, until)
         if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
-            answer.body = b"".join([piece async for piece in wire.pieces()])
-            pool.give_back(wire)
+            answer.body = b"".join([piece async for piece in connection.pieces()])
+            pool.give_back(connection)
         self._heard(call, answer, asked)
-        return wire
+        return connection
 
     def _opened(self) -> Pool:
         if self._pool is None:
@@ -229,7 +234,7 @@ class Transport:
             if any(_UNFIT.search(part) for pair in named for part in pair):
                 raise Unauthorised(
                     "the token or a name to act as has a character that no header may have",
-                    hint="look for a line break in the credentials",
+                    hint="check the credentials for a line break",
                 )
             lines = "".join(f"{name}: {value}\r\n" for name, value in (*_OWN, *named))
             self._headers = identity, f"{self._opened().greeting}{lines}"
@@ -237,21 +242,21 @@ class Transport:
 
     def _heard(self, call: Call, answer: Answer, asked: float) -> None:
         """Count an answer, learn from it, and raise where it is a refusal."""
-        took = self.tempo.clock.monotonic() - asked
-        self.tempo.count(Answered(call.verb, call.resource, answer.status, took))
+        took = self.options.clock.monotonic() - asked
+        self.options.count(Answered(call.verb, call.resource, answer.status, took))
         level = answer.header(_LEVEL_HEADER)
         self._holds.learn(call.flow, level)
         if answer.status >= HTTPStatus.MULTIPLE_CHOICES:
             raise self._failure(call, answer, level)
 
     def _failure(self, call: Call, answer: Answer, level: str) -> FairleadError:
-        said = answers.status_error(answer.status, answer.body)
+        said = api_errors.status_error(answer.status, answer.body)
         if call.resource.plural == "secrets":
             said = said.without_values()
         wait = _seconds(answer.header("Retry-After"))
         if wait is not None:
-            self._holds.hold(call.flow, level, wait, self.tempo.clock.monotonic())
-        error = answers.error_for(said, call.what, wait)
+            self._holds.hold(call.flow, level, wait, self.options.clock.monotonic())
+        error = api_errors.error_for(said, call.what, wait)
         error.__cause__ = said
         return error
 
@@ -265,7 +270,7 @@ class Transport:
 
 def _may_repeat(call: Call, error: FairleadError) -> bool:
     said = error.__cause__
-    if not isinstance(error, answers.Busy) or not isinstance(said, answers.StatusError):
+    if not isinstance(error, api_errors.Busy) or not isinstance(said, api_errors.StatusError):
         return False
     # 429: turned away before anything was done.
     return call.repeatable or said.code == HTTPStatus.TOO_MANY_REQUESTS
@@ -284,7 +289,7 @@ def _unreachable(call: Call, error: Exception) -> FairleadError:
             f"no trusted connection to the API server: {call.what}",
             hint="check certificate-authority and the client certificate in the kubeconfig",
         )
-    return answers.Busy(
+    return api_errors.Busy(
         f"no answer from the API server: {call.what}", hint="check that it runs and is reachable"
     )
 

@@ -18,11 +18,11 @@ from collections.abc import Awaitable, Callable
 
 import structlog
 
-from fairlead.adapters.kubernetes import clock as clocks
-from fairlead.adapters.kubernetes import objects
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.objects import Key, Object, Resource
 from fairlead.errors import Conflict, FairleadError, NotFound, Rejected
+from fairlead.kubernetes import objects
+from fairlead.kubernetes.client import clock as clocks
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.objects import Key, Object, Resource
 
 log = structlog.get_logger(__name__)
 
@@ -43,7 +43,7 @@ class Candidacy:
     renew_deadline: float = 10.0
     """Seconds without a renewal after which a leader stops by itself."""
     retry: float = 2.0
-    """Seconds between two looks at the lease."""
+    """Seconds between two reads of the lease."""
 
     def __post_init__(self) -> None:
         if not self.retry < self.renew_deadline < self.duration:
@@ -79,7 +79,7 @@ class Term:
     def check(self) -> None:
         if not self.is_valid:
             raise Conflict(
-                f"no longer the leader, term: {self.token}", hint="the next leader goes on"
+                f"no longer the leader, term: {self.token}", hint="the next leader continues"
             )
 
 
@@ -98,7 +98,7 @@ class Election:
         self._clock = clock or clocks.Clock()
         self._chance = chance
         self._seen = ""
-        self._seen_at = 0.0
+        self._observed_at = 0.0
         self._highest = -1
         self._held: Object | None = None
 
@@ -166,14 +166,14 @@ class Election:
         except FairleadError as error:
             log.warning("kubernetes.leader.unreachable", error=str(error))
             return False
-        self._look(lease)
+        self._reconcile_key(lease)
         spec = lease.get("spec") or {}
         holder, term = spec.get("holderIdentity") or "", int(spec.get("leaseTransitions") or 0)
         if holder == self._candidacy.identity and self._held is not None:
             return await self._write(self._client.replace, lease, term=term)
         self._held = None
         ours = holder in {"", self._candidacy.identity}
-        if not ours and self._now() < self._seen_at + self._duration_of(spec):
+        if not ours and self._now() < self._observed_at + self._duration_of(spec):
             return False
         return await self._write(self._client.replace, lease, term=term + 1)
 
@@ -196,7 +196,7 @@ class Election:
         except FairleadError as error:
             log.warning("kubernetes.leader.unreachable", error=str(error))
             return False
-        self._look(self._held)
+        self._reconcile_key(self._held)
         return True
 
     async def _release(self) -> None:
@@ -210,12 +210,12 @@ class Election:
                 await self._client.replace(LEASES, {**lease, "spec": spec})
                 log.info("kubernetes.leader.released", lease=str(self._key))
 
-    def _look(self, lease: Object) -> None:
+    def _reconcile_key(self, lease: Object) -> None:
         spec = lease.get("spec") or {}
         self._highest = max(self._highest, int(spec.get("leaseTransitions") or 0))
         version = objects.version_of(lease)
         if version != self._seen:
-            self._seen, self._seen_at = version, self._now()
+            self._seen, self._observed_at = version, self._now()
 
     def _duration_of(self, spec: Object) -> float:
         return float(spec.get("leaseDurationSeconds") or self._candidacy.duration)

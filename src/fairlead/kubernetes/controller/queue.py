@@ -1,4 +1,4 @@
-"""Which key is looked at next: each once, never twice at a time, every namespace in its turn.
+"""Which key is reconciled next: each once, never twice at a time, every namespace in its turn.
 
 `Backlog` is the pure core: it is told the time and answers at once. `Queue` gives it workers.
 A key stands for the whole object, so a hundred changes while it waits are one look.
@@ -14,36 +14,36 @@ from typing import Any
 
 import structlog
 
-from fairlead.adapters.kubernetes.answers import Busy
-from fairlead.adapters.kubernetes.clock import Clock
-from fairlead.adapters.kubernetes.objects import Key
 from fairlead.errors import FairleadError
+from fairlead.kubernetes.api_errors import Busy
+from fairlead.kubernetes.client.clock import Clock
+from fairlead.kubernetes.objects import Key
 
 log = structlog.get_logger(__name__)
 
 Work = Callable[[Key], Awaitable[float | None]]
-"""Looks at one key; answers the seconds after which it wants to look again, if it does."""
+"""Reconciles one key; answers the seconds after which to requeue it, if it asks for that."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Pace:
+class QueueOptions:
     """How hard the queue works."""
 
     workers: int = 8
     first_delay: float = 0.5
-    """Seconds before a failed key is looked at again; doubles with each failure."""
+    """Seconds before a failed key is reconciled again; doubles with each failure."""
     longest_delay: float = 300.0
     work_seconds: float = 120.0
-    """Seconds after which one look is given up."""
+    """Seconds after which one reconcile is given up."""
     rest: float = 0.0
-    """Seconds that a key rests after a look: changes that come together are one look."""
+    """Seconds that a key rests after a reconcile: changes that come together are one reconcile."""
 
 
 class Backlog:
     """Keys that wait, keys that are worked on, and keys whose time is yet to come."""
 
-    def __init__(self, pace: Pace) -> None:
-        self._pace = pace
+    def __init__(self, queue_options: QueueOptions) -> None:
+        self._options = queue_options
         self._lanes: OrderedDict[str, deque[Key]] = OrderedDict()
         self._waiting: set[Key] = set()
         self._working: set[Key] = set()
@@ -66,9 +66,9 @@ class Backlog:
         return self._failures.get(key, 0)
 
     def add(self, key: Key, now: float) -> None:
-        """Ask for a look at the key as soon as it has rested and its turn comes."""
+        """Reconcile the key as soon as it has rested and its turn comes."""
         if key in self._working:
-            # Its worker may have read the object before this change: look again after it.
+            # Its worker may have read the object before this change: reconcile again after it.
             self._changed.add(key)
         elif self._rested.get(key, now) > now:
             self._resting.add(key)
@@ -79,7 +79,7 @@ class Backlog:
             self._lanes.setdefault(key.namespace, deque()).append(key)
 
     def add_at(self, key: Key, when: float) -> None:
-        """Ask for a look at a time; of several times the earliest counts."""
+        """Reconcile it at a time; of several times the earliest counts."""
         if self._due.get(key, when + 1) > when:
             self._due[key] = when
             heapq.heappush(self._later, (when, key))
@@ -106,19 +106,21 @@ class Backlog:
             self.add(key, now)
 
     def _rest(self, key: Key, now: float) -> None:
-        if not self._pace.rest:
+        if not self._options.rest:
             return
-        self._rested[key] = now + self._pace.rest
+        self._rested[key] = now + self._options.rest
         self._rested.move_to_end(key)
         # In the order of their times: those at the front have rested enough.
         while next(iter(self._rested.values())) <= now:
             self._rested.popitem(last=False)
 
     def failed(self, key: Key, now: float, chance: float, at_least: float = 0.0) -> float:
-        """Count a failure and look again later; answers how much later."""
+        """Count a failure and requeue; answers how much later."""
         count = self._failures.get(key, 0)
         self._failures[key] = count + 1
-        longest = min(self._pace.longest_delay, self._pace.first_delay * 2.0 ** min(count, 30))
+        longest = min(
+            self._options.longest_delay, self._options.first_delay * 2.0 ** min(count, 30)
+        )
         wait = max(at_least, longest * (0.5 + chance / 2))
         self.add_at(key, now + wait)
         return wait
@@ -145,18 +147,18 @@ class Queue:
 
     def __init__(
         self,
-        pace: Pace | None = None,
+        queue_options: QueueOptions | None = None,
         clock: Clock | None = None,
         chance: Callable[[], float] = random.random,
     ) -> None:
-        self._pace = pace or Pace()
+        self._options = queue_options or QueueOptions()
         self._clock = clock or Clock()
         self._chance = chance
         self._wake = asyncio.Event()
         self._idle = asyncio.Event()
         self._idle.set()
         self._closing = False
-        self.backlog = Backlog(self._pace)
+        self.backlog = Backlog(self._options)
 
     def add(self, key: Key) -> None:
         self._idle.clear()
@@ -180,14 +182,14 @@ class Queue:
         """Work until closed or cancelled."""
         async with asyncio.TaskGroup() as tasks:
             while not self._closing:
-                # Cleared before looking: what is added from here on wakes us again.
+                # Cleared before reading: what is added from here on wakes us again.
                 self._wake.clear()
-                while self.backlog.working < self._pace.workers:
+                while self.backlog.working < self._options.workers:
                     key = self.backlog.take(self._clock.monotonic())
                     if key is None:
                         break
                     self._idle.clear()
-                    tasks.create_task(self._look(key, work))
+                    tasks.create_task(self._reconcile_key(key, work))
                 await self._until_woken()
 
     async def _until_woken(self) -> None:
@@ -197,7 +199,7 @@ class Queue:
             await self._wake.wait()
             return
         waits: set[asyncio.Future[Any]] = {asyncio.ensure_future(self._wake.wait())}
-        if self.backlog.working < self._pace.workers:
+        if self.backlog.working < self._options.workers:
             left = max(0.0, due - self._clock.monotonic())
             waits.add(asyncio.ensure_future(self._clock.sleep(left)))
         try:
@@ -206,10 +208,10 @@ class Queue:
             for wait in waits:
                 wait.cancel()
 
-    async def _look(self, key: Key, work: Work) -> None:
-        """One look; whatever it ends with, the key is free again and other keys go on."""
+    async def _reconcile_key(self, key: Key, work: Work) -> None:
+        """One reconcile; whatever it ends with, the key is free again and other keys go on."""
         try:
-            async with asyncio.timeout(self._pace.work_seconds):
+            async with asyncio.timeout(self._options.work_seconds):
                 again = await work(key)
         except FairleadError as error:
             at_least = error.retry_after if isinstance(error, Busy) else None

@@ -2,8 +2,8 @@
 
 import asyncio
 
-from fairlead.adapters.kubernetes.queue import Queue, Work
-from fairlead.adapters.kubernetes.watch import Watches
+from fairlead.kubernetes.cache.watch import Watches
+from fairlead.kubernetes.controller.queue import Queue, Work
 
 _SYNC_SECONDS = 120.0
 

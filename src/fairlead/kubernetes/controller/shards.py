@@ -1,10 +1,10 @@
-"""Which process looks after which namespace, when one is not enough."""
+"""Which process reconciles which namespace, when one is not enough."""
 
 import dataclasses
 import hashlib
 
-from fairlead.adapters.kubernetes.objects import Key
 from fairlead.errors import Rejected
+from fairlead.kubernetes.objects import Key
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

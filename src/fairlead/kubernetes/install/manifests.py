@@ -11,11 +11,12 @@ from collections.abc import Iterable, Sequence
 
 import yaml
 
-from fairlead.adapters.kubernetes import rights, workload
-from fairlead.adapters.kubernetes.leader import LEASES
-from fairlead.adapters.kubernetes.objects import Object, Resource
-from fairlead.adapters.kubernetes.workload import Options, meta
-from fairlead.intents.kubernetes import Kind
+from fairlead.kubernetes import rbac
+from fairlead.kubernetes.controller.leader import LEASES
+from fairlead.kubernetes.install import workload
+from fairlead.kubernetes.install.workload import Options, meta
+from fairlead.kubernetes.kinds import Kind
+from fairlead.kubernetes.objects import Object, Resource
 
 WEBHOOKS = Resource(
     *("admissionregistration.k8s.io", "v1"),
@@ -29,7 +30,7 @@ _HEADER = "# Made by `make manifests` from the code that needs it; edits are los
 def documents(kinds: Sequence[Kind], options: Options) -> list[Object]:
     """All objects, in an order in which they can be applied."""
     return [
-        *(rights.definition(kind) for kind in kinds),
+        *(rbac.definition(kind) for kind in kinds),
         *_namespace(options),
         *_account(kinds, options),
         *workload.documents(options),
@@ -49,7 +50,7 @@ def webhook_path(resource: Resource) -> str:
 
 def reviews(kinds: Iterable[Kind]) -> list[Object]:
     """What the admission webhook has a say in: a name, a path and the rules for each kind."""
-    resources = [rights.resource(kind.api) for kind in kinds]
+    resources = [rbac.resource(kind.api) for kind in kinds]
     return [
         {"name": str(each), "path": webhook_path(each), "rules": [_reviewed(each)]}
         for each in resources
@@ -86,12 +87,13 @@ def _account(kinds: Sequence[Kind], options: Options) -> list[Object]:
         *_granted("Role", meta(options, "-own"), _own_rules(options), options),
     ]
     read = kinds if options.secrets else [kind.without("secrets") for kind in kinds]
-    over_objects = rights.rules(read)
-    if options.watched:
-        there = {**meta(options), "namespace": options.watched}
+    over_objects = rbac.rules(read)
+    if options.reconciled:
+        there = {**meta(options), "namespace": options.reconciled}
         roles += _granted("Role", there, over_objects, options)
     else:
-        roles += _granted("ClusterRole", workload.cluster_meta(options), over_objects, options)
+        over_all = [*over_objects, rbac.cluster_rule()]
+        roles += _granted("ClusterRole", workload.cluster_meta(options), over_all, options)
     if options.webhooks:
         named = {**workload.cluster_meta(options), "name": f"{options.name}-webhook"}
         roles += _granted("ClusterRole", named, _webhook_rules(options), options)
@@ -104,18 +106,24 @@ def _own_rules(options: Options) -> list[Object]:
     rules = [
         {**leases, "verbs": ["create"]},
         {**leases, "verbs": ["get", "update"], "resourceNames": options.leases},
+        *rbac.status_key_rules(options.status_key),
     ]
     if options.webhooks:
         secrets: Object = {"apiGroups": [""], "resources": ["secrets"]}
         named = {"verbs": ["get", "update"], "resourceNames": [options.certificate]}
-        rules += [{**secrets, "verbs": ["create"]}, {**secrets, **named}]
+        rules.append({**secrets, **named})
     return rules
 
 
 def _webhook_rules(options: Options) -> list[Object]:
     rule: Object = {"apiGroups": [WEBHOOKS.group], "resources": [WEBHOOKS.plural]}
-    # To put in the certificate that the API server trusts us by.
-    return [{**rule, "verbs": ["get", "patch"], "resourceNames": [options.name]}]
+    asked: Object = {"apiGroups": ["authorization.k8s.io"], "resources": ["subjectaccessreviews"]}
+    return [
+        # To put in the certificate that the API server trusts us by.
+        {**rule, "verbs": ["get", "patch"], "resourceNames": [options.name]},
+        # To ask whether whoever writes an object may have made what we make of it.
+        {**asked, "verbs": ["create"]},
+    ]
 
 
 def _granted(kind: str, metadata: Object, rules: list[Object], options: Options) -> list[Object]:
@@ -165,8 +173,8 @@ def _hook(review: Object, options: Options) -> Object:
         "admissionReviewVersions": ["v1"],
         "timeoutSeconds": 5,
     }
-    if options.watched:
-        label = {"kubernetes.io/metadata.name": options.watched}
+    if options.reconciled:
+        label = {"kubernetes.io/metadata.name": options.reconciled}
         hook["namespaceSelector"] = {"matchLabels": label}
     return hook
 

@@ -8,8 +8,8 @@ memory for keys on their way into OpenSSL.
 import dataclasses
 from typing import Literal
 
-from fairlead.adapters.kubernetes.objects import Object
-from fairlead.adapters.kubernetes.shards import Shard
+from fairlead.kubernetes.controller.shards import Shard
+from fairlead.kubernetes.objects import Object
 
 STATE = "/var/lib/fairlead"
 HEALTH_PORT = 8601
@@ -27,7 +27,10 @@ class Options:
     name: str = "fairlead-operator"
     namespace: str = "fairlead"
     watched: str = ""
-    """The one namespace whose objects are looked after; empty for all of them."""
+    """The one namespace whose objects are reconciled; empty for the operator's own."""
+
+    everywhere: bool = False
+    """Objects of all namespaces are reconciled, with rights over the whole cluster."""
 
     replicas: int = 1
     """One leads; the others wait for its lease."""
@@ -50,6 +53,11 @@ class Options:
     """Further TCP ports that the pod may reach, such as 9090 for Prometheus."""
 
     @property
+    def reconciled(self) -> str:
+        """The namespace that the operator has rights in; empty for all of them."""
+        return "" if self.everywhere else self.watched or self.namespace
+
+    @property
     def lease(self) -> str:
         return self.name
 
@@ -61,6 +69,11 @@ class Options:
     @property
     def parts(self) -> list[Shard]:
         return [Shard(index, self.shards) for index in range(self.shards)]
+
+    @property
+    def status_key(self) -> str:
+        """The Secret with the key that seals statuses, made by the operator."""
+        return f"{self.lease}-status"
 
     @property
     def certificate(self) -> str:
@@ -179,7 +192,7 @@ def _environment(options: Options, shard: Shard) -> list[Object]:
         # Probes come from outside the pod; the network policy says who else may.
         "FAIRLEAD_OPERATOR_LISTEN": f"0.0.0.0:{HEALTH_PORT}",
         "FAIRLEAD_OPERATOR_LEASE": options.lease,
-        "FAIRLEAD_OPERATOR_NAMESPACE": options.watched,
+        "FAIRLEAD_OPERATOR_NAMESPACE": options.reconciled,
         "FAIRLEAD_OPERATOR_SHARD": str(shard) if options.shards > 1 else "",
     }
     if not options.secrets:

@@ -5,21 +5,22 @@ A process that waits to become leader is ready too: it is there to take over.
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from http import HTTPStatus
 
 import prometheus_client
 from aiohttp import web
 from prometheus_client import core, registry
 
-from fairlead.adapters.kubernetes.objects import Resource
-from fairlead.adapters.kubernetes.transport import Answered
+from fairlead.engine import collector
 from fairlead.errors import Rejected
+from fairlead.kubernetes.client.transport import Answered
+from fairlead.kubernetes.objects import Resource
 
 _STOP_SECONDS = 2.0
 
 
-class Figures(registry.Collector):
+class OperatorMetrics(registry.Collector):
     """What is counted as it happens, and what is read when somebody asks."""
 
     def __init__(
@@ -39,6 +40,8 @@ class Figures(registry.Collector):
         )  # fmt: skip
 
         self._counters: dict[tuple[str, Resource, int], prometheus_client.Counter] = {}
+        self.engine: collector.EngineCollector | None = None
+        """The engine's own figures, while this process leads."""
 
     def count(self, answered: Answered) -> None:
         place = (answered.verb, answered.resource, answered.code)
@@ -52,19 +55,26 @@ class Figures(registry.Collector):
         for name, value in self._read().items():
             shown = f"fairlead_operator_{name}"
             yield core.GaugeMetricFamily(shown, _ABOUT.get(name, name), value=value)
+        if self.engine is not None:
+            yield from self.engine.collect()
+
+    async def scraped(self) -> bytes:
+        if self.engine is not None:
+            await self.engine.refresh()
+        return prometheus_client.generate_latest(self.registry)
 
 
 _ABOUT = {
     "leader": "Whether this process leads.",
     "objects": "Objects of our kinds in the caches.",
     "children": "Children in the caches.",
-    "waiting": "Keys that wait for a look.",
+    "waiting": "Keys that wait for a reconcile.",
 }
 
 
 @contextlib.asynccontextmanager
 async def answering(
-    listen: str, ready: Callable[[], list[str]], figures: Figures
+    listen: str, ready: Callable[[], list[str]], scraped: Callable[[], Awaitable[bytes]]
 ) -> AsyncIterator[str]:
     """Answer inside the block; gives the address, which matters where port 0 was asked for."""
     host, port = parse(listen, "127.0.0.1:8601")
@@ -78,9 +88,8 @@ async def answering(
         return web.json_response({"ready": not reasons, "reasons": reasons}, status=code)
 
     async def metrics(_: web.Request) -> web.Response:
-        body = prometheus_client.generate_latest(figures.registry)
         return web.Response(
-            body=body, headers={"Content-Type": prometheus_client.CONTENT_TYPE_LATEST}
+            body=await scraped(), headers={"Content-Type": prometheus_client.CONTENT_TYPE_LATEST}
         )
 
     app = web.Application()
@@ -93,9 +102,7 @@ async def answering(
         try:
             await web.TCPSite(runner, host, port).start()
         except OSError as error:
-            raise Rejected(
-                f"cannot answer there: {listen}", hint="choose another --listen"
-            ) from error
+            raise Rejected(f"cannot listen on: {listen}", hint="choose another --listen") from error
         bound = runner.addresses[0]
         shown = f"[{bound[0]}]" if ":" in bound[0] else bound[0]
         yield f"http://{shown}:{bound[1]}"
@@ -107,5 +114,5 @@ def parse(listen: str, such_as: str) -> tuple[str, int]:
     """Address and port of ADDRESS:PORT."""
     host, _, port = listen.rpartition(":")
     if not host or not port.isascii() or not port.isdecimal() or int(port) > 65535:  # noqa: PLR2004 - the last port
-        raise Rejected(f"not an address and port: {listen[:80]}", hint=f"such as {such_as}")
+        raise Rejected(f"invalid address and port: {listen[:80]}", hint=f"such as {such_as}")
     return host.strip("[]"), int(port)

@@ -1,6 +1,6 @@
-"""The operator: caches always, and an engine behind the door while we lead.
+"""The operator: caches always, and an engine behind the reconcilers while we lead.
 
-watches ─► caches ─► (elected) ─► queue ─► Door ─► engine ─► effects ─► API server ─► watches …
+watches ─► caches ─► (elected) ─► queue ─► Reconciler ─► engine ─► effects ─► API server ─► watches
 
 Whoever waits to become leader keeps its caches warm and reviews what comes in, and does nothing
 else: its engine is made at the start of a term and drained at its end, before the lease is given
@@ -18,26 +18,27 @@ from contextlib import AbstractAsyncContextManager
 
 import structlog
 
-from fairlead.adapters import heap
-from fairlead.adapters.kubernetes import effects, health, leader
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.clock import Clock
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.crew import Crew, Duties, Gear
-from fairlead.adapters.kubernetes.events import Recorder
-from fairlead.adapters.kubernetes.leader import Candidacy, Election
-from fairlead.adapters.kubernetes.limits import Limits
-from fairlead.adapters.kubernetes.objects import Key
-from fairlead.adapters.kubernetes.queue import Pace
-from fairlead.adapters.kubernetes.reviewing import Desk, Reviews
-from fairlead.adapters.kubernetes.shards import Shard
-from fairlead.adapters.kubernetes.station import Reach, Station, Tend
-from fairlead.adapters.kubernetes.transport import Answered, Tempo
-from fairlead.adapters.kubernetes.turns import Turns
-from fairlead.adapters.kubernetes.watch import Watches
-from fairlead.engine import outbox, service
+from fairlead.engine import collector, outbox, service
 from fairlead.errors import Rejected
-from fairlead.intents.kubernetes import Kind
+from fairlead.kubernetes.cache.watch import Watches
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.clock import Clock
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.client.limits import Limits
+from fairlead.kubernetes.client.transport import Answered, ClientOptions
+from fairlead.kubernetes.controller import leader
+from fairlead.kubernetes.controller.controller import AfterReconcile, Controller, Reach
+from fairlead.kubernetes.controller.leader import Candidacy, Election
+from fairlead.kubernetes.controller.queue import QueueOptions
+from fairlead.kubernetes.controller.registration import ControllerContext, Registrar, Registration
+from fairlead.kubernetes.controller.shards import Shard
+from fairlead.kubernetes.kinds import Kind
+from fairlead.kubernetes.objects import Key
+from fairlead.kubernetes.operator import cluster_queue, health, heap
+from fairlead.kubernetes.webhook.webhook import AdmissionReviews, WebhookPlace
+from fairlead.kubernetes.writes import effects
+from fairlead.kubernetes.writes.events import Recorder
+from fairlead.kubernetes.writes.write_lock import WriteLocks
 from fairlead.settings import OperatorSettings
 
 log = structlog.get_logger(__name__)
@@ -45,19 +46,19 @@ log = structlog.get_logger(__name__)
 _SYNC_SECONDS = 120.0
 _FLUSH_SECONDS = 2.0
 _TIDY_SECONDS = 20.0
-# Children change in bursts; a look at each change would be most of the work.
+# Children change in bursts; a reconcile for each change would be most of the work.
 _REST_SECONDS = 0.1
 # Events that may wait: a shared config starts thousands of rollouts in one breath.
 _EVENTS = 20_000
 # Renewals go past the limits of the other client, and are never repeated by the transport.
 _RENEWING = Limits(attempts=1, timeout=5.0)
 
-Working = Callable[[outbox.Handlers], AbstractAsyncContextManager[service.Engine]]
+Working = Callable[[outbox.QueueHandlers], AbstractAsyncContextManager[service.Engine]]
 """Makes an engine that performs with these handlers, for as long as the block lasts."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Orders:
+class OperatorOptions:
     """What an operator is told at its start."""
 
     kinds: Sequence[Kind]
@@ -66,16 +67,24 @@ class Orders:
     candidacy: Candidacy | None = None
     """None: act without an election; whoever starts it sees to it that there is one only."""
 
-    pace: Pace = dataclasses.field(default_factory=lambda: Pace(rest=_REST_SECONDS))
-    tempo: Tempo = dataclasses.field(default_factory=Tempo)
+    queue_options: QueueOptions = dataclasses.field(
+        default_factory=lambda: QueueOptions(rest=_REST_SECONDS)
+    )
+    options: ClientOptions = dataclasses.field(default_factory=ClientOptions)
     identity: str = ""
-    desk: Desk | None = None
+    admission_server: WebhookPlace | None = None
     """Where objects are reviewed on their way in; None: nowhere."""
+
+    cluster: str = ""
+    """What the cluster is called; empty: by the UID of its namespace kube-system."""
+
+    status_key: str = "fairlead-operator-status"
+    """The Secret in the operator's namespace with the key that seals statuses."""
 
 
 def orders(
     chosen: OperatorSettings, kinds: Sequence[Kind], connection: Connection, *, elect: bool
-) -> Orders:
+) -> OperatorOptions:
     """The orders that settings give."""
     identity = f"{socket.gethostname()}_{os.getpid()}_{uuid.uuid4().hex[:8]}"
     shard = parse_shard(chosen.operator_shard)
@@ -83,10 +92,12 @@ def orders(
     candidacy = Candidacy(place, identity) if elect else None
     if chosen.operator_secrets == "ignored":
         kinds = [kind.without("secrets") for kind in kinds]
-    return Orders(
+    return OperatorOptions(
         *(kinds, chosen.operator_namespace, shard, candidacy),
         identity=identity,
-        desk=_desk(chosen, connection.namespace),
+        admission_server=_admission_server(chosen, connection.namespace),
+        cluster=cluster_queue.check_name(chosen.operator_cluster),
+        status_key=f"{chosen.operator_lease}-status",
     )
 
 
@@ -97,47 +108,58 @@ def parse_shard(text: str) -> Shard:
     return Shard(int(index), int(count))
 
 
-def _desk(chosen: OperatorSettings, namespace: str) -> Desk | None:
+def _admission_server(chosen: OperatorSettings, namespace: str) -> WebhookPlace | None:
     if not chosen.operator_webhooks_listen:
         return None
     name = chosen.operator_webhooks_name
     host, port = health.parse(chosen.operator_webhooks_listen, "0.0.0.0:8443")
-    return Desk(host, port, name, Key(namespace, f"{name}-webhook"))
+    return WebhookPlace(host, port, name, Key(namespace, f"{name}-webhook"))
 
 
 class Operator:
-    """Looks after the objects of some kinds."""
+    """Reconciles the objects of some kinds."""
 
     def __init__(
         self,
         connection: Connection,
-        told: Orders,
+        told: OperatorOptions,
         working: Working,
-        crews: Sequence[Crew] = (),
+        registrars: Sequence[Registrar] = (),
     ) -> None:
         self._orders = told
+        self._connection = connection
         self._working = working
-        self._crews = crews
-        self._figures = health.Figures(
-            self._read, [one for crew in crews for one in crew.collectors]
+        self.queue = ""
+        """The queue that is served here, once the cluster's name is known."""
+
+        self._registrars = registrars
+        self._figures = health.OperatorMetrics(
+            self._read, [one for registrar in registrars for one in registrar.collectors]
         )
-        tempo = told.tempo
-        counted = dataclasses.replace(tempo, count=lambda answered: self._count(tempo, answered))
-        self._client = Client(connection, tempo=counted)
-        self._lease_client = Client(connection, tempo=dataclasses.replace(tempo, limits=_RENEWING))
+        options = told.options
+        counted = dataclasses.replace(
+            options, count=lambda answered: self._count(options, answered)
+        )
+        self._client = Client(connection, options=counted)
+        self._lease_client = Client(
+            connection, options=dataclasses.replace(options, limits=_RENEWING)
+        )
         self._watches = Watches(self._client, counted)
         called = told.identity or "operator"
-        self._recorder = Recorder(self._client, called, tempo.clock, room=_EVENTS)
-        reach = Reach(told.namespace, told.shard, told.pace, tempo.clock)
-        self.stations = [
-            Station(kind, self._watches, self._client, self._recorder, reach) for kind in told.kinds
+        self._recorder = Recorder(self._client, called, options.clock, room=_EVENTS)
+        reach = Reach(told.namespace, told.shard, told.queue_options, options.clock)
+        self.controllers = [
+            Controller(kind, self._watches, self._client, self._recorder, reach)
+            for kind in told.kinds
         ]
         self.reviews = (
-            Reviews(told.desk, told.kinds, self._client, tempo.clock) if told.desk else None
+            AdmissionReviews(told.admission_server, told.kinds, self._client, options.clock)
+            if told.admission_server
+            else None
         )
-        for station in self.stations:
-            machine = station.kind.machine
-            station.siblings = [one for one in self.stations if one.kind.machine is machine]
+        for controller in self.controllers:
+            machine = controller.kind.machine
+            controller.siblings = [one for one in self.controllers if one.kind.machine is machine]
         self._synced = self._stopping = False
         self.leading = asyncio.Event()
         self.engine: service.Engine | None = None
@@ -166,19 +188,19 @@ class Operator:
                 task.result()
 
     async def _tidy(self) -> None:
-        """After a burst of looks, what it used and freed goes back to the system."""
+        """After a burst of reconciles, what it used and freed goes back to the system."""
         tidied = 0
         while True:
             await self._clock.sleep(_TIDY_SECONDS)
-            looked = sum(one.looked for one in self.stations)
-            if looked != tidied and not any(one.waiting for one in self.stations):
-                tidied = looked
+            reconciled = sum(one.reconciled for one in self.controllers)
+            if reconciled != tidied and not any(one.waiting for one in self.controllers):
+                tidied = reconciled
                 heap.give_back()
 
     @contextlib.asynccontextmanager
     async def answering(self, listen: str) -> AsyncIterator[str]:
         """Serve health and figures inside the block."""
-        async with health.answering(listen, self._unready, self._figures) as address:
+        async with health.answering(listen, self._unready, self._figures.scraped) as address:
             yield address
 
     async def _stand(self) -> None:
@@ -186,6 +208,11 @@ class Operator:
         # kind or missing rights, which another process may not have.
         await self._watches.synced(_SYNC_SECONDS)
         self._synced = True
+        cluster = self._orders.cluster or await cluster_queue.found_name(
+            self._client, self._connection
+        )
+        self.queue = cluster_queue.queue(cluster, self._orders.namespace, self._orders.shard)
+        log.info("kubernetes.queue.served", queue=self.queue)
         candidacy = self._orders.candidacy
         if candidacy is None:
             await self._lead(_Alone())
@@ -194,66 +221,77 @@ class Operator:
             await election.run(self._lead)
 
     async def _lead(self, term: "leader.Term | _Alone") -> None:
-        turns = Turns(term)
-        async with self._duties(turns) as duties, self._working(duties.handlers) as engine:
+        write_locks = WriteLocks(term)
+        async with (
+            self._registrations(write_locks) as registration,
+            self._working({self.queue: registration.handlers}) as engine,
+        ):
             self.engine = engine
-            for station in self.stations:
-                station.begin(turns, duties.tend.get(str(station.kind.api)))
+            self._figures.engine = collector.EngineCollector(engine)
+            for controller in self.controllers:
+                controller.begin(
+                    write_locks, registration.after_reconcile.get(str(controller.kind.api))
+                )
             self.leading.set()
             try:
                 async with asyncio.TaskGroup() as tasks:
-                    for station in self.stations:
-                        tasks.create_task(station.work(engine))
+                    for controller in self.controllers:
+                        tasks.create_task(controller.work(engine, self.queue))
             finally:
                 if not self._stopping:
-                    turns.abandon()
-                self.engine = None
+                    write_locks.abandon()
+                self.engine = self._figures.engine = None
                 self.leading.clear()
-                for station in self.stations:
-                    station.end()
+                for controller in self.controllers:
+                    controller.end()
 
     @contextlib.asynccontextmanager
-    async def _duties(self, turns: Turns) -> AsyncIterator[Duties]:
-        """What everybody does in this term: the words that all kinds share, and each crew's own."""
-        held = {str(station.kind.api): station.held for station in self.stations}
+    async def _registrations(self, write_locks: WriteLocks) -> AsyncIterator[Registration]:
+        """Who does what in this term: effects of all kinds, and each registrar's own."""
+        held = {str(controller.kind.api): controller.held for controller in self.controllers}
         now = self._clock.now
-        performer = effects.Performer(self._client, held, self._recorder, turns, now)
-        gear = Gear(self._client, self.stations, self._recorder, turns, self._clock)
+        performer = effects.Performer(self._client, held, self._recorder, write_locks, now)
+        status_key = Key(self._connection.namespace, self._orders.status_key)
+        controller_context = ControllerContext(
+            self._client, self.controllers, performer, write_locks, self._clock, status_key
+        )
         handlers = {**performer.handlers()}
-        tend: dict[str, Tend] = {}
-        async with contextlib.AsyncExitStack() as crews:
-            for crew in self._crews:
-                duties = await crews.enter_async_context(crew.duties(gear))
-                handlers.update(duties.handlers)
-                tend.update(duties.tend)
-            yield Duties(handlers, tend)
+        after_reconcile: dict[str, AfterReconcile] = {}
+        async with contextlib.AsyncExitStack() as registrars:
+            for registrar in self._registrars:
+                registration = await registrars.enter_async_context(
+                    registrar.registration(controller_context)
+                )
+                handlers.update(registration.handlers)
+                after_reconcile.update(registration.after_reconcile)
+            yield Registration(handlers, after_reconcile)
 
     async def _last_words(self) -> None:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_FLUSH_SECONDS):
                 await self._recorder.flush()
 
-    def _count(self, tempo: Tempo, answered: Answered) -> None:
+    def _count(self, options: ClientOptions, answered: Answered) -> None:
         self._figures.count(answered)
-        tempo.count(answered)
+        options.count(answered)
 
     def _unready(self) -> list[str]:
-        reasons = [] if self._synced else ["the caches are not yet filled"]
+        reasons = [] if self._synced else ["caches are not synced yet"]
         return reasons + (self.reviews.unready() if self.reviews else [])
 
     def _read(self) -> dict[str, float]:
         return {
             "leader": float(self.leading.is_set()),
-            "objects": float(sum(len(one.held.objects) for one in self.stations)),
+            "objects": float(sum(len(one.held.objects) for one in self.controllers)),
             "children": float(
-                sum(len(cache) for one in self.stations for cache in one.held.children.values())
+                sum(len(cache) for one in self.controllers for cache in one.held.children.values())
             ),
-            "waiting": float(sum(one.waiting for one in self.stations)),
+            "waiting": float(sum(one.waiting for one in self.controllers)),
         }
 
     @property
     def _clock(self) -> Clock:
-        return self._orders.tempo.clock
+        return self._orders.options.clock
 
 
 class _Alone:

@@ -2,7 +2,8 @@
 
 A reviewer is a pure function from what is asked to a verdict. What it refuses comes back to
 the user with the path of the field and the reason; a reviewer that crashes gives no verdict,
-and the failure policy of the webhook decides.
+and the failure policy of the webhook decides. Rights that the verdict needs of the user are asked
+of the API server, by whoever serves.
 """
 
 import asyncio
@@ -10,21 +11,23 @@ import base64
 import contextlib
 import dataclasses
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from http import HTTPStatus
 
 import msgspec
 import structlog
 from aiohttp import web
 
-from fairlead.adapters.kubernetes.objects import Object
 from fairlead.errors import Rejected
+from fairlead.kubernetes.kinds import Need
+from fairlead.kubernetes.objects import Object
 
 log = structlog.get_logger(__name__)
 
 # The API server's own bound is 3 MB for an object; a review carries the old and the new one.
 _LARGEST = 8 * 2**20
 _STOP_SECONDS = 5.0
+_VERSION = "admission.k8s.io/v1"
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -36,8 +39,17 @@ class Question:
     namespace: str
     object: Object | None
     old: Object | None
-    user: str
+    user: "User"
     is_dry_run: bool = False
+
+
+class User(msgspec.Struct, frozen=True):
+    """Who asks, as the API server knows them."""
+
+    username: str = ""
+    uid: str = ""
+    groups: list[str] = []
+    extra: dict[str, list[str]] = {}
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -55,13 +67,13 @@ class Verdict:
     problems: tuple[Problem, ...] = ()
     patch: tuple[Object, ...] = ()
     warnings: tuple[str, ...] = ()
+    needs: tuple[Need, ...] = ()
+    """Rights that the user must have for it to be allowed."""
 
 
 Reviewer = Callable[[Question], Verdict]
-
-
-class _User(msgspec.Struct):
-    username: str = ""
+Missing = Callable[[User, Sequence[Need]], Awaitable[tuple[Problem, ...]]]
+"""Which of these rights a user lacks."""
 
 
 class _Kind(msgspec.Struct):
@@ -77,7 +89,7 @@ class _Request(msgspec.Struct, rename="camel"):
     object: Object | None = None
     old_object: Object | None = None
     kind: _Kind = msgspec.field(default_factory=_Kind)
-    user_info: _User = msgspec.field(default_factory=_User)
+    user_info: User = User()
     dry_run: bool | None = None
 
 
@@ -87,15 +99,28 @@ class _Review(msgspec.Struct, rename="camel"):
     request: _Request
 
 
-def review(body: bytes, reviewer: Reviewer) -> bytes:
-    """The answer to one AdmissionReview."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class Reviewed:
+    """One AdmissionReview, and what comes of it."""
+
+    request: "_Request"
+    verdict: Verdict
+
+    def answer(self) -> bytes:
+        response = {"uid": self.request.uid, **_response(self.verdict, self.request)}
+        answer = {"apiVersion": _VERSION, "kind": "AdmissionReview", "response": response}
+        return msgspec.json.encode(answer)
+
+
+def review(body: bytes, reviewer: Reviewer) -> Reviewed:
+    """What a reviewer says to one AdmissionReview."""
     try:
         asked = msgspec.json.decode(body, type=_Review)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Rejected(
             f"not an AdmissionReview: {error}", hint="only the API server asks here"
         ) from error
-    if asked.api_version != "admission.k8s.io/v1":
+    if asked.api_version != _VERSION:
         raise Rejected(
             f"unknown version of AdmissionReview: {asked.api_version}",
             hint="set admissionReviewVersions to v1",
@@ -107,19 +132,18 @@ def review(body: bytes, reviewer: Reviewer) -> bytes:
         namespace=request.namespace,
         object=request.object,
         old=request.old_object,
-        user=request.user_info.username,
+        user=request.user_info,
         is_dry_run=bool(request.dry_run),
     )
-    response = {"uid": request.uid, **_response(reviewer(question), request)}
-    answer = {"apiVersion": asked.api_version, "kind": "AdmissionReview", "response": response}
-    return msgspec.json.encode(answer)
+    return Reviewed(request, reviewer(question))
 
 
 class Webhooks:
     """Serves reviewers by path, over TLS."""
 
-    def __init__(self, reviewers: Mapping[str, Reviewer]) -> None:
+    def __init__(self, reviewers: Mapping[str, Reviewer], missing: Missing | None = None) -> None:
         self._reviewers = dict(reviewers)
+        self._missing = missing
 
     @contextlib.asynccontextmanager
     async def serving(self, host: str, port: int, context: ssl.SSLContext) -> AsyncIterator[int]:
@@ -139,7 +163,7 @@ class Webhooks:
         if reviewer is None:
             return web.Response(status=HTTPStatus.NOT_FOUND)
         try:
-            answer = review(await request.read(), reviewer)
+            answer = (await self._reviewed(await request.read(), reviewer)).answer()
         except Rejected as error:
             return web.Response(status=HTTPStatus.BAD_REQUEST, text=error.message)
         except web.HTTPException:
@@ -149,6 +173,14 @@ class Webhooks:
             log.exception("kubernetes.admission.crashed", path=request.path)
             return web.Response(status=HTTPStatus.INTERNAL_SERVER_ERROR)
         return web.Response(body=answer, content_type="application/json")
+
+    async def _reviewed(self, body: bytes, reviewer: Reviewer) -> Reviewed:
+        found = review(body, reviewer)
+        needs = () if found.verdict.problems else found.verdict.needs
+        if not needs or self._missing is None:
+            return found
+        lacks = await self._missing(found.request.user_info, needs)
+        return Reviewed(found.request, dataclasses.replace(found.verdict, problems=lacks))
 
 
 def _response(verdict: Verdict, request: _Request) -> Object:

@@ -20,16 +20,16 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
-from fairlead.adapters.kubernetes import clock as clocks
-from fairlead.adapters.kubernetes import config, objects
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.credentials import Certificate
-from fairlead.adapters.kubernetes.objects import Key, Object, Resource
 from fairlead.errors import Conflict, Corrupt, FairleadError, NotFound
+from fairlead.kubernetes import objects, rbac
+from fairlead.kubernetes.client import clock as clocks
+from fairlead.kubernetes.client import config
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.credentials import Certificate
+from fairlead.kubernetes.objects import Key, Object, Resource
 
 log = structlog.get_logger(__name__)
 
-SECRETS = Resource("", "v1", "secrets", "Secret")
 _LIFETIME = timedelta(days=90)
 # Clocks differ: a certificate is valid a little before it was made.
 _SKEW = timedelta(hours=1)
@@ -60,7 +60,7 @@ class Pair:
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Station:
+class CertificatePlace:
     """Where the webhook is: its Secret, and the objects that point at it."""
 
     secret: Key
@@ -73,26 +73,28 @@ class Station:
 class Certificates:
     """Keeps the TLS settings of the webhook server good."""
 
-    def __init__(self, client: Client, station: Station, clock: clocks.Clock | None = None) -> None:
+    def __init__(
+        self, client: Client, place: CertificatePlace, clock: clocks.Clock | None = None
+    ) -> None:
         self.context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
         self._client = client
-        self._station = station
+        self._place = place
         self._clock = clock or clocks.Clock()
         self._served: Pair | None = None
         self.trouble = "no certificate yet"
         """Why nothing can be served; empty where it can, or where nobody asks."""
 
     async def run(self, every: float = 60.0) -> None:
-        """Look after them until cancelled; a failure is tried again at the next look."""
+        """Keep them valid until cancelled; a failure is tried again next time."""
         absent = False
         while True:
             try:
                 await self.ensure()
                 absent = False
             except NotFound as error:
-                # Nobody asks us, so nobody misses an answer: told once, no trouble.
+                # Nobody asks us, so nobody misses an answer: logged once, no trouble.
                 if not absent:
-                    log.info("kubernetes.certificates.unasked", error=str(error))
+                    log.info("kubernetes.certificates.no_webhook", error=str(error))
                 absent, self.trouble = True, ""
             except FairleadError as error:
                 log.warning("kubernetes.certificates.failed", error=str(error))
@@ -101,7 +103,7 @@ class Certificates:
 
     async def ensure(self) -> None:
         """Good certificates in the Secret, trusted by the API server, served by us."""
-        places = self._station.configurations
+        places = self._place.configurations
         found = [(which, await self._client.get(which, Key("", name))) for which, name in places]
         pair = await self._current(self._hosts([obj for _, obj in found]))
         news = [await self._inject(which, obj, pair.authority) for which, obj in found]
@@ -116,15 +118,15 @@ class Certificates:
 
     def _hosts(self, configurations: Sequence[Object]) -> tuple[str, ...]:
         called = [host for one in configurations for host in _called(one)]
-        hosts = tuple(dict.fromkeys([*self._station.hosts, *called]))
+        hosts = tuple(dict.fromkeys([*self._place.hosts, *called]))
         if not hosts:
-            names = ", ".join(name for _, name in self._station.configurations)
+            names = ", ".join(name for _, name in self._place.configurations)
             raise NotFound(f"no webhook in the configuration: {names}", hint="install a kind")
         return hosts
 
     async def _current(self, hosts: tuple[str, ...]) -> Pair:
         try:
-            secret = await self._client.get(SECRETS, self._station.secret)
+            secret = await self._client.get(rbac.SECRETS, self._place.secret)
         except NotFound:
             # A person may have deleted it to get a new one: the replicas still serve the old.
             return await self._store(None, self._served, hosts)
@@ -144,7 +146,7 @@ class Certificates:
             await self._write(secret, new)
         except Conflict:
             # Another replica was faster: its pair is the one that all shall serve.
-            stored = _read(await self._client.get(SECRETS, self._station.secret))
+            stored = _read(await self._client.get(rbac.SECRETS, self._place.secret))
             if stored is None:
                 raise
             return stored
@@ -158,12 +160,12 @@ class Certificates:
         }
         coded = {name: base64.b64encode(value).decode() for name, value in data.items()}
         if secret is not None:
-            await self._client.replace(SECRETS, {**secret, "data": coded})
+            await self._client.replace(rbac.SECRETS, {**secret, "data": coded})
             return
-        key = self._station.secret
+        key = self._place.secret
         body: Object = {"apiVersion": "v1", "kind": "Secret", "type": "kubernetes.io/tls"}
         body["metadata"] = {"namespace": key.namespace, "name": key.name}
-        await self._client.create(SECRETS, {**body, "data": coded})
+        await self._client.create(rbac.SECRETS, {**body, "data": coded})
 
     async def _inject(self, resource: Resource, found: Object, authority: bytes) -> bool:
         """Tell it whom to trust; True where it did not know."""

@@ -3,7 +3,8 @@
 API server ──► Service (every ready replica) ──► Webhooks ──► Kind.review ──► refused, by field
                                                     ▲ TLS: Certificates (one Secret for all)
 
-Who leads does not matter here: a review reads nothing but the question.
+Who leads does not matter here: a review reads nothing but the question, and asks the API server
+what its user may do (`access_reviews`).
 """
 
 import asyncio
@@ -13,20 +14,22 @@ from collections.abc import Iterable
 
 import structlog
 
-from fairlead.adapters.kubernetes import admission, manifests, objects, rights
-from fairlead.adapters.kubernetes.admission import Problem, Question, Verdict, Webhooks
-from fairlead.adapters.kubernetes.certificates import Certificates, Station
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.clock import Clock
-from fairlead.adapters.kubernetes.objects import Key, Object
 from fairlead.errors import Rejected
-from fairlead.intents.kubernetes import Kind
+from fairlead.kubernetes import objects, rbac
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.clock import Clock
+from fairlead.kubernetes.install import manifests
+from fairlead.kubernetes.kinds import Kind
+from fairlead.kubernetes.objects import Key, Object
+from fairlead.kubernetes.webhook import access_reviews, admission
+from fairlead.kubernetes.webhook.admission import Problem, Question, Verdict, Webhooks
+from fairlead.kubernetes.webhook.certificates import CertificatePlace, Certificates
 
 log = structlog.get_logger(__name__)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Desk:
+class WebhookPlace:
     """Where reviews are asked for, and by which names the cluster knows them."""
 
     host: str
@@ -38,43 +41,52 @@ class Desk:
     """Where the certificate is kept for all replicas."""
 
     every: float = 60.0
-    """Seconds between two looks at the certificate."""
+    """Seconds between two checks of the certificate."""
 
 
-class Reviews:
+class AdmissionReviews:
     """Serves the reviews of some kinds for as long as it runs."""
 
-    def __init__(self, desk: Desk, kinds: Iterable[Kind], client: Client, clock: Clock) -> None:
-        self._desk = desk
-        self._webhooks = Webhooks({path_of(kind): reviewer(kind) for kind in kinds})
-        place = Station(desk.secret, configurations=((manifests.WEBHOOKS, desk.configuration),))
+    def __init__(
+        self, admission_server: WebhookPlace, kinds: Iterable[Kind], client: Client, clock: Clock
+    ) -> None:
+        self._admission_server = admission_server
+        self._webhooks = Webhooks(
+            {path_of(kind): reviewer(kind) for kind in kinds}, access_reviews.asking(client)
+        )
+        place = CertificatePlace(
+            admission_server.secret,
+            configurations=((manifests.WEBHOOKS, admission_server.configuration),),
+        )
         self._certificates = Certificates(client, place, clock)
         self.listening = asyncio.Event()
 
     async def run(self) -> None:
         """Serve until cancelled; Rejected where nothing can listen there."""
-        desk = self._desk
+        admission_server = self._admission_server
         async with contextlib.AsyncExitStack() as stack:
             try:
                 # Before the first certificate a handshake fails, as if nobody listened yet.
-                serving = self._webhooks.serving(desk.host, desk.port, self._certificates.context)
+                serving = self._webhooks.serving(
+                    admission_server.host, admission_server.port, self._certificates.context
+                )
                 await stack.enter_async_context(serving)
             except OSError as error:
                 raise Rejected(
-                    f"cannot review there: {desk.host}:{desk.port}",
+                    f"webhook cannot listen on: {admission_server.host}:{admission_server.port}",
                     hint="choose another --webhooks-listen",
                 ) from error
             self.listening.set()
-            await self._certificates.run(desk.every)
+            await self._certificates.run(admission_server.every)
 
     def unready(self) -> list[str]:
         """Why the API server would get no answer here."""
         trouble = self._certificates.trouble
-        return [f"objects cannot be reviewed: {trouble}"] if trouble else []
+        return [f"webhook cannot serve: {trouble}"] if trouble else []
 
 
 def path_of(kind: Kind) -> str:
-    return manifests.webhook_path(rights.resource(kind.api))
+    return manifests.webhook_path(rbac.resource(kind.api))
 
 
 def reviewer(kind: Kind) -> admission.Reviewer:
@@ -91,7 +103,7 @@ def reviewer(kind: Kind) -> admission.Reviewer:
             told = [f"{one.path}: {one.message}" for one in problems]
             place = f"{question.namespace}/{question.name}"
             log.info("kubernetes.admission.refused", kind=str(kind.api), key=place, problems=told)
-        return Verdict(problems)
+        return Verdict(problems) if problems else Verdict(needs=tuple(kind.needs(new, old)))
 
     return review
 

@@ -15,11 +15,12 @@ from collections.abc import Iterable
 
 import structlog
 
-from fairlead.adapters.kubernetes import answers, compare, objects
-from fairlead.adapters.kubernetes.cache import Cache
-from fairlead.adapters.kubernetes.client import Client, Preconditions, named
-from fairlead.adapters.kubernetes.objects import Key, Object
 from fairlead.errors import Conflict, NotFound, Rejected
+from fairlead.kubernetes import api_errors, objects
+from fairlead.kubernetes.cache.store import Cache
+from fairlead.kubernetes.client.client import Client, Preconditions, named
+from fairlead.kubernetes.objects import Key, Object
+from fairlead.kubernetes.writes import compare
 
 log = structlog.get_logger(__name__)
 
@@ -46,7 +47,7 @@ class Applier:
     def __init__(self, client: Client, owners: Cache | None = None) -> None:
         self._client = client
         self._owners = owners
-        # What the server made of a wish in a spelling of its own, by UID: digests of the two.
+        # What the server made of a request in a spelling of its own, by UID: digests of the two.
         self._learned: OrderedDict[str, tuple[str, str]] = OrderedDict()
 
     async def ensure(
@@ -62,25 +63,25 @@ class Applier:
 
         What is known to be `changing` soon is made by an apply, which then needs no taking over.
         """
-        wish = prepared(named(cache.resource, wanted), owner)
-        live = cache.get(objects.key_of(wish))
+        desired = prepared(named(cache.resource, wanted), owner)
+        live = cache.get(objects.key_of(desired))
         if live is not None:
             _check_owner(live, owner, adopt=adopt)
-        fields = ("",) if live is None else self._differences(wish, live)
+        fields = ("",) if live is None else self._differences(desired, live)
         if live is not None and (not fields or objects.is_deleting(live)):
             # What is on its way out is left alone; its end brings us back here.
             return Applied(live)
         if live is None and not changing:
-            answer = await self._create(cache, wish, owner)
+            answer = await self._create(cache, desired, owner)
         else:
             if live is None and owner is not None:
                 await self._check_living(cache, owner)
             if live and CREATED in (objects.metadata(live).get("annotations") or {}):
                 await self._take_over(cache, objects.key_of(live))
             # Forced: these fields are ours, and a hand that changed them is corrected.
-            answer = await self._client.apply(cache.resource, wish, force=True)
+            answer = await self._client.apply(cache.resource, desired, force=True)
         cache.wrote(answer)
-        self._learn(wish, answer)
+        self._learn(desired, answer)
         log.info("kubernetes.applied", resource=str(cache.resource), fields=fields[:5])
         return Applied(answer, fields)
 
@@ -113,12 +114,12 @@ class Applier:
             else:
                 cache.deleted(key, uid)
 
-    async def _create(self, cache: Cache, wish: Object, owner: Object | None) -> Object:
+    async def _create(self, cache: Cache, desired: Object, owner: Object | None) -> Object:
         if owner is not None:
             await self._check_living(cache, owner)
-        meta = wish["metadata"]
+        meta = desired["metadata"]
         marked = {**meta, "annotations": {**meta["annotations"], CREATED: "true"}}
-        return await self._client.create(cache.resource, {**wish, "metadata": marked})
+        return await self._client.create(cache.resource, {**desired, "metadata": marked})
 
     async def _take_over(self, cache: Cache, key: Key) -> None:
         """Make what we own by "Update", from the create, ours by "Apply"."""
@@ -127,7 +128,7 @@ class Applier:
             await self._rename(cache, key, 0)
         except Rejected as error:
             said = error.__cause__
-            if not isinstance(said, answers.StatusError) or said.code != _FAILED_TEST:
+            if not isinstance(said, api_errors.StatusError) or said.code != _FAILED_TEST:
                 raise
             found = await self._client.get(cache.resource, key)
             for index, entry in enumerate(objects.metadata(found).get("managedFields") or ()):
@@ -161,32 +162,32 @@ class Applier:
             raise
         self._owners.wrote(found)
         if objects.uid_of(found) != uid or objects.is_deleting(found):
-            raise Conflict(f"the owner has changed meanwhile: {key}", hint="look at it again")
+            raise Conflict(f"the owner changed in the meantime: {key}", hint="reconcile it again")
 
-    def _differences(self, wish: Object, live: Object) -> tuple[str, ...]:
-        found = compare.differences(wish, live)
+    def _differences(self, desired: Object, live: Object) -> tuple[str, ...]:
+        found = compare.differences(desired, live)
         if not found:
             return ()
-        seen = (compare.digest(wish), compare.digest(compare.projection(live, wish)))
+        seen = (compare.digest(desired), compare.digest(compare.projection(live, desired)))
         return () if self._learned.get(objects.uid_of(live)) == seen else tuple(found)
 
-    def _learn(self, wish: Object, answer: Object) -> None:
+    def _learn(self, desired: Object, answer: Object) -> None:
         """Where the answer still differs, the server spells the same thing its own way."""
-        if compare.differences(wish, answer):
-            made = compare.digest(compare.projection(answer, wish))
-            self._learned[objects.uid_of(answer)] = (compare.digest(wish), made)
+        if compare.differences(desired, answer):
+            made = compare.digest(compare.projection(answer, desired))
+            self._learned[objects.uid_of(answer)] = (compare.digest(desired), made)
             if len(self._learned) > _REMEMBERED:
                 self._learned.popitem(last=False)
 
 
 def prepared(wanted: Object, owner: Object | None) -> Object:
-    """The wish as it is applied: with its owner, and the digest of itself."""
+    """The request as it is applied: with its owner, and the digest of itself."""
     meta = dict(objects.metadata(wanted))
     if owner is not None:
         meta["ownerReferences"] = [objects.owner_reference(owner)]
-    wish = {**wanted, "metadata": meta}
-    marked = {**(meta.get("annotations") or {}), compare.DIGEST: compare.digest(wish)}
-    return {**wish, "metadata": {**meta, "annotations": marked}}
+    desired = {**wanted, "metadata": meta}
+    marked = {**(meta.get("annotations") or {}), compare.DIGEST: compare.digest(desired)}
+    return {**desired, "metadata": {**meta, "annotations": marked}}
 
 
 def _check_owner(live: Object, owner: Object | None, *, adopt: bool) -> None:
@@ -197,6 +198,6 @@ def _check_owner(live: Object, owner: Object | None, *, adopt: bool) -> None:
         return
     # A predecessor of the owner under the same name: its children go with it, then ours come.
     raise Conflict(
-        f"belongs to somebody else, {live.get('kind')}: {key}",
-        hint="delete it, or choose another name; children of a deleted owner go by themselves",
+        f"belongs to another owner, {live.get('kind')}: {key}",
+        hint="delete it, or choose another name; children of a deleted owner are garbage-collected",
     )

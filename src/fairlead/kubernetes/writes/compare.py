@@ -6,14 +6,13 @@ applied last: where it differs, we apply, and server-side apply lets go of the r
 """
 
 import hashlib
-import re
 from collections.abc import Mapping
-from decimal import Decimal
 from typing import Any
 
 import msgspec
 
-from fairlead.adapters.kubernetes.objects import Object
+from fairlead.kubernetes.objects import Object
+from fairlead.values import quantity
 
 DIGEST = "fairlead.dev/applied"
 
@@ -34,15 +33,6 @@ _KEY_DEFAULTS = {"protocol": "TCP"}
 # In typed kinds, the maps under these names hold quantities, which are stored in one spelling.
 _QUANTITY_MAPS = frozenset({"limits", "requests", "capacity", "hard", "overhead"})
 _QUANTITY_FIELDS = frozenset({"sizeLimit", "divisor"})
-_QUANTITY = re.compile(r"^([+-]?[0-9.]+)(?:([eE][+-]?[0-9]+)|(m|u|n|k|M|G|T|P|E|[KMGTPE]i))?$")
-_UNITS = {
-    "n": Decimal("1e-9"),
-    "u": Decimal("1e-6"),
-    "m": Decimal("1e-3"),
-    "k": Decimal(10**3),
-    **{unit: Decimal(10 ** (6 + 3 * i)) for i, unit in enumerate("MGTPE")},
-    **{f"{unit}i": Decimal(2 ** (10 * (i + 1))) for i, unit in enumerate("KMGTPE")},
-}
 # Kinds that Kubernetes itself has in Go: there false, zero and nothing are the same as missing.
 # Custom kinds keep what they are given, also those in groups of k8s.io such as Gateway API.
 _TYPED_GROUPS = frozenset({"", "apps", "batch", "autoscaling", "policy"}) | {
@@ -76,15 +66,6 @@ def projection(live: Any, wanted: Any) -> Any:
     if isinstance(wanted, dict) and isinstance(live, dict):
         return {key: projection(live[key], wanted[key]) for key in wanted if key in live}
     return live
-
-
-def quantity(text: str) -> Decimal | None:
-    """A Kubernetes quantity as a number: "1500m" is 1.5, "1Gi" is 2**30."""
-    match = _QUANTITY.match(text)
-    if match is None or match[1].count(".") > 1 or not any(c.isdigit() for c in match[1]):
-        return None
-    number = Decimal(match[1] + (match[2] or ""))
-    return number * _UNITS[match[3]] if match[3] else number
 
 
 class _Comparison:

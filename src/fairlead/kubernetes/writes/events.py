@@ -14,11 +14,12 @@ from typing import Any, Literal
 
 import structlog
 
-from fairlead.adapters.kubernetes import clock as clocks
-from fairlead.adapters.kubernetes import limits, objects
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.objects import Key, Object, Resource
 from fairlead.errors import FairleadError, NotFound
+from fairlead.kubernetes import objects
+from fairlead.kubernetes.client import clock as clocks
+from fairlead.kubernetes.client import limits
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.objects import Key, Object, Resource
 
 log = structlog.get_logger(__name__)
 

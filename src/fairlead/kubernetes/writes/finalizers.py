@@ -4,11 +4,11 @@ The whole list is written, with the version that was read: another's finalizer t
 meanwhile makes a conflict, and is not lost.
 """
 
-from fairlead.adapters.kubernetes import objects
-from fairlead.adapters.kubernetes.cache import Cache
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.objects import Object
 from fairlead.errors import NotFound
+from fairlead.kubernetes import objects
+from fairlead.kubernetes.cache.store import Cache
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.objects import Object
 
 
 def holds(obj: Object, name: str) -> bool:

@@ -4,12 +4,12 @@ from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from fairlead.adapters.kubernetes import answers, objects
-from fairlead.adapters.kubernetes import clock as clocks
-from fairlead.adapters.kubernetes.cache import Cache
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.objects import Object
 from fairlead.errors import Conflict, Rejected
+from fairlead.kubernetes import api_errors, objects
+from fairlead.kubernetes.cache.store import Cache
+from fairlead.kubernetes.client import clock as clocks
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.objects import Object
 
 _FAILED_TEST = 422
 # What the API server takes for a condition.
@@ -50,9 +50,14 @@ async def write(
         )
     except Rejected as error:
         said = error.__cause__
-        if isinstance(said, answers.StatusError) and said.code == _FAILED_TEST and not said.causes:
+        if (
+            isinstance(said, api_errors.StatusError)
+            and said.code == _FAILED_TEST
+            and not said.causes
+        ):
             raise Conflict(
-                f"another object than the one we know: {key}", hint="read the object again"
+                f"object was replaced by another of the same name: {key}",
+                hint="read the object again",
             ) from error
         raise
     (take or cache.wrote)(answer)

@@ -7,9 +7,9 @@ from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from fairlead.adapters.kubernetes import objects
-from fairlead.adapters.kubernetes.cache import Cache
-from fairlead.adapters.kubernetes.objects import Key, Object
+from fairlead.kubernetes import objects
+from fairlead.kubernetes.cache.store import Cache
+from fairlead.kubernetes.objects import Key, Object
 
 
 class Lead(Protocol):
@@ -27,12 +27,12 @@ class _Turn:
     users: int = 0
 
 
-class Turns:
+class WriteLocks:
     """The writes of one term, one object at a time."""
 
     def __init__(self, lead: Lead) -> None:
         self._lead = lead
-        self._turns: dict[str, _Turn] = {}
+        self._write_locks: dict[str, _Turn] = {}
         self._begun: set[asyncio.Timeout] = set()
 
     def check(self) -> None:
@@ -52,7 +52,7 @@ class Turns:
     @contextlib.asynccontextmanager
     async def of(self, uid: str) -> AsyncIterator[None]:
         """Nobody else writes for this object inside the block."""
-        turn = self._turns.setdefault(uid, _Turn())
+        turn = self._write_locks.setdefault(uid, _Turn())
         turn.users += 1
         try:
             async with turn.lock, asyncio.timeout(None) as begun:
@@ -64,14 +64,14 @@ class Turns:
         finally:
             turn.users -= 1
             if not turn.users:
-                self._turns.pop(uid, None)
+                self._write_locks.pop(uid, None)
 
 
-class Quiet:
-    """Keeps still about an owner's children while we write them, and tells once at the end.
+class Coalescer:
+    """Holds changes of an owner's children back while we write them, and reports once at the end.
 
-    Each of three writes is heard of by the cache; without this, each would be a look at a level
-    that is half done. Changes of the owner itself go another way and are told at once.
+    The cache hears of each of three writes; without this, each would reconcile a level that is
+    half done. Changes of the owner itself go another way and are reported at once.
     """
 
     def __init__(self, tell: Callable[[Key], None] = lambda _: None) -> None:

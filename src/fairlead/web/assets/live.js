@@ -25,7 +25,7 @@ async function refresh() {
     if (answer.redirected) return location.assign(answer.url);
     const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
     const main = fresh.querySelector("main");
-    if (!main || answer.status >= 500) return show("the server has trouble, trying again", false);
+    if (!main || answer.status >= 500) return show("server error, retrying", false);
     const focused = document.activeElement;
     morph(document.querySelector("main"), main);
     if (focused?.isConnected && document.activeElement !== focused) focused.focus();
@@ -35,7 +35,7 @@ async function refresh() {
     sayTimes();
     document.dispatchEvent(new Event("fairlead:fresh"));
   } catch {
-    show("not connected, trying again", false);
+    show("not connected, retrying", false);
   } finally {
     asking = false;
   }
@@ -112,7 +112,7 @@ function sayTimes() {
 }
 
 function since(seconds, say) {
-  if (seconds < 5) return say === "for" ? "since now" : "now";
+  if (seconds < 5) return say === "for" ? "for 0 s" : "now";
   const [size, word] = [[86400, "d"], [3600, "h"], [60, "min"], [1, "s"]].find(([n]) => seconds >= n);
   const span = `${Math.floor(seconds / size)} ${word}`;
   return say === "for" ? `for ${span}` : `${span} ago`;
@@ -127,7 +127,7 @@ function follow() {
   };
   feed.onmessage = later;
   feed.onerror = () => {
-    show("not connected, trying again", false);
+    show("not connected, retrying", false);
     // A refusal ends the line for good; the page itself tells why.
     if (feed.readyState === EventSource.CLOSED) setTimeout(() => { refresh(); follow(); }, 5000);
   };

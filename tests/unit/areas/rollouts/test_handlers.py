@@ -8,28 +8,29 @@ from typing import Any
 import pytest
 
 from fairlead import errors
-from fairlead.domain.analysis import conditions
-from fairlead.domain.analysis.conditions import Phase
-from fairlead.domain.analysis.verdict import NoData
-from fairlead.domain.rollouts import effects, messages
-from fairlead.domain.rollouts.ports import Slots
-from fairlead.domain.rollouts.sight import Pods, Shown
-from fairlead.domain.rollouts.spec import Check, Source, When
-from fairlead.domain.traffic.routes import STANDBY
+from fairlead.analysis import conditions
+from fairlead.analysis.conditions import Phase
+from fairlead.analysis.samples import Series
+from fairlead.analysis.verdict import NoData
+from fairlead.areas.rollouts import handlers
+from fairlead.areas.rollouts.domain import messages
+from fairlead.areas.rollouts.domain.observation import ObservedRoute, Pods
+from fairlead.areas.rollouts.domain.slots import Slot, SlotTraffic
+from fairlead.areas.rollouts.domain.status import RolloutStatus
+from fairlead.areas.rollouts.ports import Slots
+from fairlead.checks import verdicts
+from fairlead.checks.spec import Check, CheckKind, Finding, When
+from fairlead.checks.subject import News, Subject
 from fairlead.engine import machine as machines
 from fairlead.engine import outbox
 from fairlead.engine.messages import StreamName
-from tests.unit.domain.rollouts.world import START, version
+from fairlead.traffic.routes import STANDBY
+from tests.fakes.checks import registry
+from tests.unit.areas.rollouts.domain.world import START, version
 
-CONTEXT = outbox.Context(StreamName("rollout/shop"), "key", 1)
+CONTEXT = outbox.EffectContext(StreamName("rollout/shop"), "key", 1)
 MINUTE = dt.timedelta(minutes=1)
 JUDGED = {"metrics": [{"name": "latency"}], "scoreThresholds": {"marginal": 50, "pass": 90}}
-
-
-@dataclasses.dataclass
-class Both:
-    control: dict[str, list[float | None]]
-    experiment: dict[str, list[float | None]]
 
 
 class Ports:
@@ -39,7 +40,7 @@ class Ports:
         self.asked: list[Any] = []
         self.answer: conditions.Answer | errors.FairleadError = conditions.Answered(0.5)
         self.opens = (True, "go")
-        self.both = Both({"latency": [1.0, 2.0, 3.0] * 5}, {"latency": [1.0, 2.0, 3.0] * 5})
+        self.both = Series({"latency": [1.0, 2.0, 3.0] * 5}, {"latency": [1.0, 2.0, 3.0] * 5})
 
     async def ensure(self, wanted: messages.EnsureVersion) -> None:
         self.asked.append(wanted)
@@ -47,7 +48,7 @@ class Ports:
     async def remove_canary(self, wanted: messages.RemoveCanary) -> None:
         self.asked.append(wanted)
 
-    async def let_go(self, gone: messages.LetGo) -> None:
+    async def let_go(self, gone: messages.ReleaseResources) -> None:
         self.asked.append(("let go", gone.order))
 
     async def pods(self, name: str) -> Slots:
@@ -56,27 +57,24 @@ class Ports:
     async def route(self, wanted: messages.SetRoute) -> None:
         self.asked.append(wanted)
 
-    async def shown(self, name: str) -> Shown | None:
-        return Shown(7, 10)
+    async def shown(self, name: str) -> ObservedRoute | None:
+        return ObservedRoute(7, 10)
 
-    async def give_back(self, gone: messages.LetGo) -> None:
+    async def give_back(self, gone: messages.ReleaseResources) -> None:
         self.asked.append(("give back", gone.order))
 
-    async def ask(self, check: Check, about: messages.Measure) -> conditions.Answer:
+    async def ask(self, check: Check, about: Subject) -> conditions.Answer:
         if isinstance(self.answer, errors.FairleadError):
             raise self.answer
         return self.answer
 
-    async def compare(self, check: Check, about: messages.Measure) -> Both:
+    async def compare(self, check: Check, about: Subject) -> Series:
         return self.both
 
-    async def is_open(self, check: Check, about: messages.Measure) -> tuple[bool, str]:
+    async def is_open(self, check: Check, about: Subject) -> tuple[bool, str]:
         return self.opens
 
-    async def read(self, check: Check, about: messages.Measure) -> conditions.Answer:
-        return await self.ask(check, about)
-
-    async def notify(self, news: messages.Notify) -> None:
+    async def notify(self, news: News) -> None:
         self.asked.append(news)
 
     async def publish(self, status: messages.PublishStatus) -> None:
@@ -92,14 +90,14 @@ def ports() -> Ports:
 
 
 async def perform(ports: Ports, effect: messages.Effect) -> Any:
-    world = effects.World(ports, ports, ports, ports, ports, lambda: START)
-    return await effects.handlers(world)[type(effect)].perform(effect, CONTEXT)
+    world = handlers.RolloutPorts(ports, ports, ports, registry(ports), lambda: START)
+    return await handlers.handlers(world)[type(effect)].perform(effect, CONTEXT)
 
 
-async def found(ports: Ports, check: Check) -> messages.Finding:
+async def found(ports: Ports, check: Check) -> Finding:
     judged = await perform(ports, measure(check))
     assert (type(judged), judged.ticket) == (messages.Judged, 5)
-    finding: messages.Finding = judged.findings[0]
+    finding: Finding = judged.findings[0]
     return finding
 
 
@@ -108,18 +106,51 @@ def measure(*checks: Check, since: dt.datetime = START - MINUTE) -> messages.Mea
 
 
 def test_every_effect_has_a_handler(ports: Ports) -> None:
-    world = effects.World(ports, ports, ports, ports, ports, lambda: START)
+    world = handlers.RolloutPorts(ports, ports, ports, registry(ports), lambda: START)
 
-    assert set(effects.handlers(world)) == set(machines.members(messages.Effect))
+    assert set(handlers.handlers(world)) == set(machines.members(messages.Effect))
+
+
+async def test_an_effect_that_names_another_rollout_than_its_stream_reaches_no_port(
+    ports: Ports,
+) -> None:
+    for effect in (
+        messages.EnsureVersion("other", 1, Slot.PRIMARY, version("v2"), 0),
+        messages.PublishStatus("../other", RolloutStatus()),
+        messages.Observe("other"),
+    ):
+        with pytest.raises(errors.Rejected, match="rollout/shop asks for another rollout: "):
+            await perform(ports, effect)
+
+    assert ports.asked == []
+
+
+class Counts:
+    """Who counts requests."""
+
+    def traffic(self, about: Subject) -> tuple[SlotTraffic, ...]:
+        assert (about.primary.revision, about.canary.revision) == ("v1", "v2")
+        return (SlotTraffic(Slot.CANARY, 29, 4, 14.0),)
+
+
+async def test_a_round_brings_along_what_the_slots_did(ports: Ports) -> None:
+    world = handlers.RolloutPorts(
+        ports, ports, ports, registry(ports), lambda: START, counter=Counts()
+    )
+
+    round_ = measure(Check("errors", "up", high=1))
+    judged = await handlers.handlers(world)[messages.Measure].perform(round_, CONTEXT)
+
+    assert isinstance(judged, messages.Judged)
+    assert judged.traffic == (SlotTraffic(Slot.CANARY, 29, 4, 14.0),)
 
 
 async def test_writes_go_to_their_ports_with_their_order(ports: Ports) -> None:
     writes: list[messages.Effect] = [
-        messages.EnsureVersion("shop", 1, messages.Slot.CANARY, version("v2"), 3),
+        messages.EnsureVersion("shop", 1, Slot.CANARY, version("v2"), 3),
         messages.SetRoute("shop", 2, STANDBY),
         messages.RemoveCanary("shop", 3),
-        messages.PublishStatus("shop", 4, {"phase": "Stable"}),
-        messages.Notify("shop", "Promoted", "v2", START),
+        messages.PublishStatus("shop", RolloutStatus(phase="Stable", round=4)),
     ]
     for write in writes:
         assert await perform(ports, write) is None
@@ -127,18 +158,28 @@ async def test_writes_go_to_their_ports_with_their_order(ports: Ports) -> None:
     assert ports.asked == writes
 
 
+async def test_news_are_told_in_the_words_of_notifiers(ports: Ports) -> None:
+    await perform(ports, messages.Notify("shop", "Promoted", "v2", START))
+
+    assert ports.asked == [News("shop", "Promoted", "v2", START)]
+
+
 async def test_letting_go_gives_the_route_back_before_anything_stops(ports: Ports) -> None:
-    await perform(ports, messages.LetGo("shop", 9))
+    await perform(ports, messages.ReleaseResources("shop", 9))
     await perform(ports, messages.ResetOverride("shop"))
 
     assert ports.asked == [("give back", 9), ("let go", 9), ("reset", "shop")]
 
 
 async def test_a_look_is_answered_with_everything_there_is(ports: Ports) -> None:
-    seen = await perform(ports, messages.Look("shop"))
+    seen = await perform(ports, messages.Observe("shop"))
 
-    assert seen.sight.primary == Pods("v1", 3, 3, 3)
-    assert (seen.sight.canary, seen.sight.route, seen.sight.at) == (None, Shown(7, 10), START)
+    assert seen.observed.primary == Pods("v1", 3, 3, 3)
+    assert (seen.observed.canary, seen.observed.route, seen.observed.at) == (
+        None,
+        ObservedRoute(7, 10),
+        START,
+    )
 
 
 @pytest.mark.parametrize(
@@ -187,7 +228,7 @@ async def test_no_data_follows_the_policy_of_the_check(
 async def test_silence_in_the_first_window_is_no_news_whatever_the_policy(
     ports: Ports, policy: NoData
 ) -> None:
-    ports.answer = conditions.Silent("no series fits")
+    ports.answer = conditions.Silent("no series matches")
     given: dict[str, Any] = {"high": 1.0, "no_data": policy}
 
     early = await perform(
@@ -201,12 +242,12 @@ async def test_silence_in_the_first_window_is_no_news_whatever_the_policy(
     )
 
     usual, quick, before = early.findings
-    assert (usual.phase, usual.reason) == (None, "no data yet: no series fits")
+    assert (usual.phase, usual.reason) == (None, "no data yet: no series matches")
     assert (quick.phase is None) == (before.phase is None) == (policy is NoData.WAIT)
 
 
 async def test_a_closed_gate_is_no_failure_and_an_open_one_passes(ports: Ports) -> None:
-    gate = Check("board", source=Source.GATE)
+    gate = Check("board", kind=CheckKind.GATE)
     assert (await found(ports, gate)).phase is Phase.SUCCESSFUL
 
     ports.opens = (False, "meeting at 3")
@@ -216,24 +257,19 @@ async def test_a_closed_gate_is_no_failure_and_an_open_one_passes(ports: Ports) 
 
 
 async def test_the_judge_compares_both_sides_and_tells_its_score(ports: Ports) -> None:
-    check = Check("all", source=Source.JUDGE, judge=JUDGED)
+    check = Check("all", kind=CheckKind.JUDGE, judge=JUDGED)
     assert (await found(ports, check)).phase is Phase.SUCCESSFUL
 
-    ports.both.experiment = {"latency": [10.0, 20.0, 30.0] * 5}
+    ports.both = dataclasses.replace(ports.both, experiment={"latency": [10.0, 20.0, 30.0] * 5})
 
     finding = await found(ports, check)
     assert finding.phase is Phase.FAILED
     assert "latency is High" in finding.reason
 
 
-def test_a_judge_that_cannot_be_understood_is_refused_with_its_path() -> None:
-    with pytest.raises(errors.Rejected, match=r"unknown field nam at: config\.metrics\[0\]"):
-        Check("all", source=Source.JUDGE, judge={"metrics": [{"nam": "x"}]})
-
-
 async def test_the_judge_waits_for_enough_moments_whatever_the_policy(ports: Ports) -> None:
-    ports.both = Both({"latency": [1.0] * 4}, {"latency": [None] * 4})
-    check = Check("all", source=Source.JUDGE, judge=JUDGED, no_data=NoData.FAIL)
+    ports.both = Series({"latency": [1.0] * 4}, {"latency": [None] * 4})
+    check = Check("all", kind=CheckKind.JUDGE, judge=JUDGED, no_data=NoData.FAIL)
 
     finding = await found(ports, check)
 
@@ -253,9 +289,10 @@ async def test_the_judge_waits_for_enough_moments_whatever_the_policy(ports: Por
 async def test_a_side_without_a_number_follows_the_policy_of_the_check(
     ports: Ports, empty: str, policy: NoData, phase: Phase | None
 ) -> None:
-    setattr(ports.both, empty, {"latency": [None] * 15})
+    silent: Any = {empty: {"latency": [None] * 15}}
+    ports.both = dataclasses.replace(ports.both, **silent)
 
-    finding = await found(ports, Check("all", source=Source.JUDGE, judge=JUDGED, no_data=policy))
+    finding = await found(ports, Check("all", kind=CheckKind.JUDGE, judge=JUDGED, no_data=policy))
 
     assert finding.phase is phase
     assert "no data" in finding.reason
@@ -264,8 +301,8 @@ async def test_a_side_without_a_number_follows_the_policy_of_the_check(
 async def test_a_policy_of_the_metric_goes_before_that_of_the_check(ports: Ports) -> None:
     canary = {"noData": "pass"}
     metric = {"name": "latency", "analysisConfigurations": {"canary": canary}}
-    ports.both.experiment = {"latency": [None] * 15}
-    check = Check("all", source=Source.JUDGE, judge={**JUDGED, "metrics": [metric]})
+    ports.both = dataclasses.replace(ports.both, experiment={"latency": [None] * 15})
+    check = Check("all", kind=CheckKind.JUDGE, judge={**JUDGED, "metrics": [metric]})
 
     assert (await found(ports, check)).phase is Phase.SUCCESSFUL
 
@@ -284,14 +321,14 @@ async def test_a_number_from_the_web_is_held_against_its_bounds(
 ) -> None:
     ports.answer = answer
 
-    assert (await found(ports, Check("orders", source=Source.WEB, high=1.0))).phase is phase
+    assert (await found(ports, Check("orders", source="web", high=1.0))).phase is phase
 
 
 async def test_checks_of_a_round_are_asked_at_the_same_time(ports: Ports) -> None:
     meeting = asyncio.Barrier(3)
 
     class Slow(Ports):
-        async def ask(self, check: Check, about: messages.Measure) -> conditions.Answer:
+        async def ask(self, check: Check, about: Subject) -> conditions.Answer:
             await meeting.wait()
             return conditions.Answered(0.5)
 
@@ -304,4 +341,4 @@ async def test_checks_of_a_round_are_asked_at_the_same_time(ports: Ports) -> Non
 async def test_a_long_answer_is_told_shortly(ports: Ports) -> None:
     ports.answer = conditions.Unanswered("x" * 10_000)
 
-    assert len((await found(ports, Check("errors"))).reason) == effects.MOST_TOLD
+    assert len((await found(ports, Check("errors"))).reason) == verdicts.MOST_TOLD

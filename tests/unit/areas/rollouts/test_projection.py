@@ -4,14 +4,17 @@ import datetime as dt
 
 import msgspec
 
-from fairlead.domain.rollouts import choices, chronicle, detail, messages, rows, states
-from fairlead.domain.rollouts.spec import Spec
-from fairlead.domain.rollouts.strategy import Pace, Strategy
-from fairlead.domain.values import Percent
-from fairlead.engine import library, projections
+from fairlead.analysis.conditions import Phase
+from fairlead.areas.rollouts import detail, history, projection
+from fairlead.areas.rollouts.domain import actions, messages, states
+from fairlead.areas.rollouts.domain.plan.spec import Spec
+from fairlead.areas.rollouts.domain.plan.strategy import Pace, Strategy
+from fairlead.checks.spec import Finding
+from fairlead.engine import projections, visibility
 from fairlead.engine.messages import StreamName
-from tests.unit.domain.rollouts import stories, world
-from tests.unit.domain.rollouts.world import BAD, CODECS, Habits, World
+from fairlead.values import Percent
+from tests.unit.areas.rollouts.domain import stories, world
+from tests.unit.areas.rollouts.domain.world import BAD, CODECS, Habits, World
 
 NOW = world.START + dt.timedelta(hours=1)
 APPROVED = Spec(
@@ -19,7 +22,7 @@ APPROVED = Spec(
 )
 
 
-def views(told: World, name: str = "shop") -> list[library.EventView]:
+def views(told: World, name: str = "shop") -> list[visibility.EventView]:
     """A rollout's events as the store would show them, a second apart."""
     words = CODECS["rollout"].events
     found = []
@@ -28,13 +31,15 @@ def views(told: World, name: str = "shop") -> list[library.EventView]:
         at = world.START + n * world.SECOND
         data = msgspec.json.decode(row.data)
         stream = StreamName(f"rollout/{name}")
-        place = library.Place(0, n)
-        found.append(library.EventView(stream, n, row.type, row.version, data, "test", at, place))
+        place = visibility.Place(0, n)
+        found.append(
+            visibility.EventView(stream, n, row.type, row.version, data, "test", at, place)
+        )
     return found
 
 
-def sheet(told: World, name: str = "shop") -> rows.Sheet:
-    return rows.follow(rows.BLANK, views(told, name))
+def sheet(told: World, name: str = "shop") -> projection.Sheet:
+    return projection.follow(projection.BLANK, views(told, name))
 
 
 def promoted() -> World:
@@ -54,24 +59,24 @@ def test_a_row_that_is_kept_after_each_event_is_the_same_as_one_fold() -> None:
     row: projections.Row | None = None
     for event in views(told):
         # As the store keeps it: through JSON and back.
-        folded = rows.ROLLOUTS.fold(row, [event])
+        folded = projection.ROLLOUTS.fold(row, [event])
         row = msgspec.json.decode(msgspec.json.encode(folded))
 
-    assert rows.read(row) == sheet(told)
+    assert projection.read(row) == sheet(told)
 
 
 def test_events_that_were_seen_already_change_nothing() -> None:
     told = views(promoted())
 
-    once = rows.follow(rows.BLANK, told)
+    once = projection.follow(projection.BLANK, told)
 
-    assert rows.follow(once, told) == once
+    assert projection.follow(once, told) == once
 
 
 def test_a_row_of_another_shape_is_built_anew() -> None:
-    row = rows.write(sheet(promoted()))
+    row = projection.write(sheet(promoted()))
 
-    assert rows.read({**row, "shape": 0}) is rows.BLANK
+    assert projection.read({**row, "shape": 0}) is projection.BLANK
 
 
 def test_a_deleted_rollout_has_no_row_and_a_new_one_starts_afresh() -> None:
@@ -79,15 +84,15 @@ def test_a_deleted_rollout_has_no_row_and_a_new_one_starts_afresh() -> None:
     told.send(messages.Delete())
     row: projections.Row | None = None
     for event in views(told):
-        row = rows.ROLLOUTS.fold(row, [event])
+        row = projection.ROLLOUTS.fold(row, [event])
     told.want("v9", stories.SPEC)
     again = views(told)
-    new = rows.ROLLOUTS.fold(row, [again[[each.type for each in again].index("Removed") + 1]])
+    new = projection.ROLLOUTS.fold(row, [again[[each.type for each in again].index("Removed") + 1]])
 
     assert row is None
     assert new is not None
     assert new["summary"]["phase"] == "Starting"
-    at_once = rows.ROLLOUTS.fold(None, again)
+    at_once = projection.ROLLOUTS.fold(None, again)
     assert at_once is not None
     assert not at_once["runs"]
 
@@ -95,11 +100,14 @@ def test_a_deleted_rollout_has_no_row_and_a_new_one_starts_afresh() -> None:
 def test_only_rollouts_have_rows() -> None:
     told = promoted()
     event = views(told)[0]
-    other = library.EventView(
+    other = visibility.EventView(
         StreamName("limiter/shop"), 1, event.type, 1, {}, "test", event.at, event.place
     )
 
-    assert (rows.ROLLOUTS.key(event), rows.ROLLOUTS.key(other)) == ("rollout/shop", None)
+    assert (projection.ROLLOUTS.key(event), projection.ROLLOUTS.key(other)) == (
+        "rollout/shop",
+        None,
+    )
 
 
 def test_while_the_primary_becomes_the_new_version_its_slot_says_so() -> None:
@@ -140,7 +148,7 @@ def test_a_check_that_stays_good_is_told_once_and_a_bad_one_each_time() -> None:
     (run,) = sheet(told).runs
     kinds = [news.kind for news in run.news]
 
-    assert run.ending == "TakenBack"
+    assert run.ending == "RolledBack"
     assert "errors" in run.end_why
     assert (kinds.count("CheckFailed"), kinds.count("CheckSuccessful")) == (1, 0)
     assert [news.kind for news in sheet(promoted()).runs[0].news].count("CheckSuccessful") == 3
@@ -148,20 +156,20 @@ def test_a_check_that_stays_good_is_told_once_and_a_bad_one_each_time() -> None:
 
 def test_only_so_many_runs_are_kept() -> None:
     told = promoted()
-    for n in range(chronicle.MOST_RUNS + 2):
+    for n in range(history.MOST_RUNS + 2):
         told.want(f"w{n}", stories.SPEC)
-        told.run_until(states.Moving)
+        told.run_until(states.Shifting)
         told.run_until(states.Idle)
 
     runs = sheet(told).runs
 
-    assert len(runs) == chronicle.MOST_RUNS
-    assert runs[0].target == f"w{chronicle.MOST_RUNS + 1}"
+    assert len(runs) == history.MOST_RUNS
+    assert runs[0].target == f"w{history.MOST_RUNS + 1}"
 
 
 def test_an_adopted_run_is_told_from_where_it_was_adopted() -> None:
     told = stories.live()
-    told.run_until(states.Watching)
+    told.run_until(states.Analysing)
     status = told.forget()
     told.events.clear()
     told.send(messages.Adopt(status))
@@ -174,9 +182,9 @@ def test_an_adopted_run_is_told_from_where_it_was_adopted() -> None:
 
 def test_steps_say_how_far_they_are() -> None:
     told = stories.live(APPROVED)
-    told.run_until(states.Watching)
+    told.run_until(states.Analysing)
 
-    shown = detail.tell(sheet(told), NOW)
+    shown = detail.of(sheet(told), NOW)
 
     assert [(step.share, step.state) for step in shown.plan] == [
         (10, "here"),
@@ -187,38 +195,44 @@ def test_steps_say_how_far_they_are() -> None:
     assert (check.name, check.good, check.phase) == ("errors", "result < 1", "Waiting")
 
 
+def test_a_check_shows_the_numbers_of_its_last_finding() -> None:
+    told = stories.live(APPROVED)
+    told.run_until(states.Analysing)
+    state = told.state()
+    assert isinstance(state, states.Analysing)
+    finding = Finding("errors", Phase.SUCCESSFUL, "result 0.5 %, limit 1 %", 0.5, 1.0, "%")
+    told.send(messages.Judged(state.round.ticket, (finding,)))
+
+    (check,) = detail.of(sheet(told), NOW).checks
+
+    assert (check.value, check.limit, check.unit) == (0.5, 1.0, "%")
+    assert (check.measured, check.needed) == (1, 2)
+
+
 def test_the_verbs_that_are_offered_are_those_that_change_something() -> None:
     told = stories.live(APPROVED)
-    told.run_until(states.Watching)
+    told.run_until(states.Analysing)
     state = told.state()
 
-    offered = choices.open_now(state, NOW)
+    offered = actions.open_now(state, NOW)
     told.send(messages.Pause("ann", "lunch"))
-    paused = choices.open_now(told.state(), NOW)
+    paused = actions.open_now(told.state(), NOW)
 
-    assert offered == ("approve", "promote", "pause", "abort")
-    assert paused == ("approve", "promote", "resume", "abort")
+    assert offered == ("approve", "promote", "pause", "abort", "delete")
+    assert paused == ("approve", "promote", "resume", "abort", "delete")
 
 
 def test_only_versions_that_do_not_run_can_be_brought_back() -> None:
     told = promoted()
-    kept = choices.revisions(told.state(), NOW)
+    kept = actions.revisions(told.state(), NOW)
 
     assert [version.revision for version in kept] == ["v1"]
-    assert choices.open_now(told.state(), NOW) == ("pause", "rollback")
+    assert actions.open_now(told.state(), NOW) == ("pause", "rollback", "delete")
 
 
 def test_nothing_is_offered_for_what_is_gone_or_never_was() -> None:
     told = promoted()
     told.send(messages.Delete())
 
-    assert choices.open_now(told.state(), NOW) == ()
-    assert choices.open_now(states.Unknown(), NOW) == ()
-
-
-def test_names_are_said_without_their_uid() -> None:
-    assert [rows.title(name) for name in ("shop", "shops/web", "shops/web/7f3c")] == [
-        "shop",
-        "shops/web",
-        "shops/web",
-    ]
+    assert actions.open_now(told.state(), NOW) == ()
+    assert actions.open_now(states.Unknown(), NOW) == ()

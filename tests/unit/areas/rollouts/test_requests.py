@@ -4,16 +4,17 @@ import asyncio
 import contextlib
 import datetime as dt
 from collections.abc import AsyncIterator
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from fairlead import errors
-from fairlead.domain.rollouts import bonds, messages, rows
-from fairlead.engine import projections, service
+from fairlead.areas.rollouts import projection, requests
+from fairlead.areas.rollouts.domain import coordination, messages
+from fairlead.engine import projections, retention, service
 from fairlead.engine.messages import command_id
 from fairlead.engine.store import protocol
-from fairlead.intents import requests
 from tests.engines import Home
 from tests.fakes import fleet
 
@@ -41,7 +42,7 @@ async def test_the_kept_row_and_the_events_tell_the_same(home: Home) -> None:
         ((from_events,), _) = await engine.read(lambda s: requests.listed(s, 10))
 
     assert row[0] == "rollout/shop"
-    assert rows.read(row[1]).summary() == told == from_events
+    assert projection.read(row[1]).summary() == told == from_events
     assert further is None
 
 
@@ -50,31 +51,53 @@ async def _caught_up(engine: service.Engine) -> tuple[str, Any]:
     async with asyncio.timeout(10):
         while True:
             await engine.projector.catch_up()
-            found = await engine.read(lambda s: projections.rows(s, rows.NAME))
+            found = await engine.read(lambda s: projections.rows(s, projection.NAME))
             (told,), _ = await engine.read(lambda s: requests.listed(s, 10))
-            if found and rows.read(found[0][1]).summary() == told:
+            if found and projection.read(found[0][1]).summary() == told:
                 return found[0]
             await asyncio.sleep(0.05)
 
 
 def _forget(session: protocol.Session) -> None:
-    session.rows("clear_projected", name=rows.NAME)
+    session.rows("clear_projected", name=projection.NAME)
 
 
 async def test_an_object_made_again_under_its_name_is_found_by_it(home: Home) -> None:
     async with running(home) as engine:
         await fleet.live(engine, IN_CLUSTER)
-        old = bonds.rollout_stream(IN_CLUSTER)
+        old = coordination.rollout_stream(IN_CLUSTER)
         await engine.submit(old, messages.Delete(), command_id("delete"))
         await fleet.live(engine, LATER)
 
-        found = await engine.read(lambda s: requests.look(s, "shops/web", NOW))
+        found = await engine.read(lambda s: requests.read(s, "shops/web", NOW))
         every, _ = await engine.read(lambda s: requests.listed(s, 10))
         with pytest.raises(errors.NotFound):
-            await engine.read(lambda s: requests.look(s, IN_CLUSTER, NOW))
+            await engine.read(lambda s: requests.read(s, IN_CLUSTER, NOW))
 
     assert found.rollout.name == LATER
     assert [one.name for one in every] == [LATER]
+
+
+async def test_rollouts_are_found_by_phase_version_and_namespace(home: Home) -> None:
+    async with running(home) as engine:
+        await fleet.halfway(engine, IN_CLUSTER)
+        await fleet.live(engine, "shop")
+
+        async def found(where: str, scope: str = "") -> list[str]:
+            every, _ = await engine.read(lambda s: requests.listed(s, 10, None, scope, where))
+            return [one.name for one in every]
+
+        assert await found("phase=AwaitingApproval") == [IN_CLUSTER]
+        assert await found("waiting=true and canary=v2 and stable=v1") == [IN_CLUSTER]
+        assert await found("phase in (Stable, Paused)") == ["shop"]
+        assert await found('namespace=""') == ["shop"]
+        assert await found("canary!=v9") == ["shop", IN_CLUSTER]
+        assert await found("canary!=v9", "shops") == [IN_CLUSTER]
+        assert await found("canary!=v9", "others") == []
+        with pytest.raises(errors.Rejected, match="phase is never this: paused") as refused:
+            await found("phase=paused")
+
+    assert refused.value.hint.startswith("did you mean Paused?")
 
 
 @pytest.mark.parametrize("name", ["none", "../etc", "a b", "x" * 300, ""])
@@ -91,3 +114,25 @@ def test_only_what_is_out_of_place_becomes_a_conflict() -> None:
         raise errors.NotFound("not kept", hint="look")
 
     assert late.value.hint == "wait"
+
+
+@pytest.mark.parametrize("how", ["rebuilt", "forgotten"])
+async def test_a_rollout_whose_first_events_were_archived_reads_the_same(
+    home: Home, tmp_path: Path, how: str
+) -> None:
+    async with running(home) as engine:
+        await fleet.halfway(engine, "shop")
+    async with running(home, perform=False) as engine:
+        await _caught_up(engine)
+        ((before,), _) = await engine.read(lambda s: requests.listed(s, 10))
+        now = dt.datetime.now(dt.UTC) + dt.timedelta(days=1)
+        done = await engine.trim(retention.Age(now, now), tmp_path / "old.jsonl")
+
+        if how == "rebuilt":
+            await engine.projector.rebuild(projection.NAME)
+        else:
+            await engine.write(_forget)
+        ((after,), _) = await engine.read(lambda s: requests.listed(s, 10))
+
+    assert done.events > 0
+    assert after == before

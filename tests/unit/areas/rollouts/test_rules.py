@@ -6,19 +6,20 @@ from typing import Any
 import pytest
 
 from fairlead import errors
-from fairlead.adapters.kubernetes import schema
-from fairlead.domain.analysis.limits import Limits
-from fairlead.domain.analysis.verdict import NoData
-from fairlead.domain.rollouts.spec import Check, Group, Limiter, Source, Spec, When
-from fairlead.domain.rollouts.strategy import Kind, Pace, Scale, Strategy
-from fairlead.domain.rollouts.windows import DAYS, Window
-from fairlead.domain.traffic.routes import Affinity, How, Match, Where
-from fairlead.domain.values import Percent
-from fairlead.intents import rollouts
+from fairlead.analysis.limits import Limits
+from fairlead.analysis.verdict import NoData
+from fairlead.areas.rollouts import rules
+from fairlead.areas.rollouts.domain.plan.spec import Group, Limiter, Spec
+from fairlead.areas.rollouts.domain.plan.strategy import Kind, Pace, Scale, Strategy
+from fairlead.areas.rollouts.domain.plan.windows import DAYS, Window
+from fairlead.checks.spec import Check, CheckKind, When
+from fairlead.kubernetes import schema
+from fairlead.traffic.routes import Affinity, How, Match, Where
+from fairlead.values import Percent
 
 
 def read(**fields: Any) -> Spec:
-    return rollouts.spec(rollouts.convert(fields, rollouts.Rules, "spec"), "spec")
+    return rules.spec(rules.convert(fields, rules.Rules, "spec"), "spec")
 
 
 def refused(**fields: Any) -> errors.Rejected:
@@ -97,6 +98,7 @@ def test_every_word_of_a_check_is_heard() -> None:
         dryRun=True,
         window="30s",
         server="payments",
+        source="prometheus",
     )
 
     second = dt.timedelta(seconds=1)
@@ -110,23 +112,26 @@ def test_every_word_of_a_check_is_heard() -> None:
         dry_run=True,
         window=30 * second,
         server="payments",
+        source="prometheus",
     )
 
 
 @pytest.mark.parametrize(
-    ("words", "source", "query"),
+    ("words", "asked", "query"),
     [
-        ({"metric": "request-duration"}, Source.QUERY, "request-duration"),
-        ({"query": "up{}", "success": "result > 1"}, Source.QUERY, "up{}"),
-        ({"web": "http://checks/shop"}, Source.WEB, "http://checks/shop"),
-        ({"gate": "http://gate/shop"}, Source.GATE, "http://gate/shop"),
-        ({"judge": {"metrics": [{"name": "errors"}]}}, Source.JUDGE, ""),
+        ({"metric": "request-duration"}, (CheckKind.METRIC, ""), "request-duration"),
+        ({"query": "up{}", "success": "result > 1"}, (CheckKind.METRIC, ""), "up{}"),
+        ({"query": "up{}", "server": "pay"}, (CheckKind.METRIC, "prometheus"), "up{}"),
+        ({"query": "avg:load", "source": "datadog"}, (CheckKind.METRIC, "datadog"), "avg:load"),
+        ({"web": "http://checks/shop"}, (CheckKind.METRIC, "web"), "http://checks/shop"),
+        ({"gate": "http://gate/shop"}, (CheckKind.GATE, ""), "http://gate/shop"),
+        ({"judge": {"metrics": [{"name": "errors"}]}}, (CheckKind.JUDGE, ""), ""),
     ],
 )
-def test_a_check_says_who_answers_it(words: Any, source: Source, query: str) -> None:
+def test_a_check_says_who_answers_it(words: Any, asked: tuple[CheckKind, str], query: str) -> None:
     (then,) = read(checks=[{"name": "one"} | words]).checks
 
-    assert (then.source, then.query) == (source, query)
+    assert ((then.kind, then.source), then.query) == (asked, query)
 
 
 def test_what_is_around_a_rollout_is_heard() -> None:
@@ -155,26 +160,46 @@ def test_what_is_around_a_rollout_is_heard() -> None:
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
-        ({"strategie": {}}, "spec: object contains unknown field strategie"),
-        ({"strategy": {"stepz": [5]}}, "spec.strategy: object contains unknown field stepz"),
-        ({"strategy": {"steps": [5, 101]}}, "spec.strategy.steps[1]: expected int <= 100"),
-        ({"strategy": {"steps": [20, 5]}}, "spec.strategy: steps that go down: [20, 5]"),
+        ({"strategie": {}}, "spec.strategie: unknown field"),
+        ({"strategy": {"stepz": [5]}}, "spec.strategy.stepz: unknown field"),
+        ({"strategy": {"steps": [5, 101]}}, "spec.strategy.steps[1]: expected at most 100: 101"),
+        ({"strategy": {"steps": [20, 5]}}, "spec.strategy: weights of steps go down: [20, 5]"),
         ({"strategy": {"steps": [5], "paces": [{"weight": 5}]}}, "spec.strategy: both steps and"),
-        ({"strategy": {"pause": 30}}, "spec.strategy.pause: expected str, got int"),
-        ({"strategy": {"pause": "30"}}, "spec.strategy.pause: not a time: '30'"),
+        ({"strategy": {"pause": 30}}, "spec.strategy.pause: expected text, got a number: 30"),
+        ({"strategy": {"pause": "30"}}, "spec.strategy.pause: not a duration: '30'"),
         ({"strategy": {"paces": [{"weight": 5, "pause": "x"}]}}, "spec.strategy.paces[0].pause: "),
-        ({"strategy": {"bake": "9" * 40 + "d"}}, "spec.strategy.bake: a time out of all bounds"),
-        ({"strategy": {"kind": "ab"}}, "spec.strategy: an A/B test without a match"),
+        ({"strategy": {"bake": "9" * 40 + "d"}}, "spec.strategy.bake: longer than 366 d: 9999"),
+        ({"strategy": {"bake": "9" * 9000 + "d"}}, "spec.strategy.bake: longer than 366 d: 9999"),
+        ({"strategy": {"pause": "999999999d"}}, "spec.strategy.pause: longer than 366 d: 99999"),
+        (
+            {"strategy": {"paces": [{"weight": 5, "pause": "367d"}]}},
+            "spec.strategy.paces[0].pause: longer than 366 d: 367d",
+        ),
+        ({"deadline": "3000000d"}, "spec.deadline: longer than 366 d: 3000000d"),
+        ({"patience": "8785h"}, "spec.patience: longer than 366 d: 8785h"),
+        (
+            {"checks": [{"name": "a", "query": "b", "interval": "9999999d"}]},
+            "spec.checks[0].interval: longer than 366 d: 9999999d",
+        ),
+        (
+            {"strategy": {"affinity": {"cookie": "a", "maxAge": "99999d"}}},
+            "spec.strategy.affinity.maxAge: longer than 366 d: 99999d",
+        ),
+        ({"strategy": {"kind": "ab"}}, "spec.strategy: A/B test without a match"),
         (
             {"strategy": {"kind": "ab", "matches": [{"header": "a"}]}},
-            "spec.strategy.matches[0]: one of header and cookie",
+            "spec.strategy.matches[0]: set one of header and cookie",
         ),
         (
             {"strategy": {"kind": "ab", "matches": [{"header": "a", "regex": "("}]}},
             "spec.strategy.matches[0]: not a regular expression",
         ),
+        (
+            {"strategy": {"kind": "ab", "matches": [{"header": "a", "regex": f"a{{{9**30}}}"}]}},
+            "spec.strategy.matches[0]: not a regular expression",
+        ),
         ({"strategy": {"affinity": {"cookie": ";"}}}, "spec.strategy.affinity: not a cookie"),
-        ({"checks": [{"name": "a"}]}, "spec.checks[0]: one of metric, query, web, gate, judge"),
+        ({"checks": [{"name": "a"}]}, "spec.checks[0]: set one of metric, query, web, gate, judge"),
         (
             {"checks": [{"name": "a", "query": "b", "success": "result >"}]},
             "spec.checks[0]: ",
@@ -183,18 +208,18 @@ def test_what_is_around_a_rollout_is_heard() -> None:
             {"checks": [{"name": "a", "query": "b", "count": 2}]},
             "spec.checks[0]: count without an interval",
         ),
-        ({"checks": [{"name": "a", "metric": "b"}]}, "spec.checks[0].metric: invalid enum value"),
+        ({"checks": [{"name": "a", "metric": "b"}]}, "spec.checks[0].metric: unknown value: b"),
         (
             {"checks": [{"name": "a", "judge": {"metrics": [{"nam": "b"}]}}]},
             "spec.checks[0]: input is not a case to judge: object contains unknown field nam",
         ),
         (
             {"checks": [{"name": "a", "query": "b", "window": "10ms"}]},
-            "spec.checks[0]: window of a check below 0:00:01: 0:00:00.010000",
+            "spec.checks[0]: check window below 1 s: 10 ms",
         ),
         ({"windows": [{"begins": "25:00"}]}, "spec.windows[0].begins: not a time of day"),
         ({"windows": [{"zone": "Mars"}]}, "spec.windows[0]: no such time zone: Mars"),
-        ({"group": {"name": "a", "members": []}}, "spec.group: members of a group missing"),
+        ({"group": {"name": "a", "members": []}}, "spec.group: group members missing"),
         ({"limiter": {"name": "a", "cap": 0}}, "spec.limiter: cap below 1: 0"),
         ({"keep": 0}, "spec: kept revisions below 1: 0"),
     ],
@@ -207,7 +232,7 @@ def test_what_does_not_hold_is_refused_with_its_path(fields: Any, said: str) -> 
 
 
 def test_the_words_make_a_structural_schema() -> None:
-    made = schema.structural(rollouts.Rules)
+    made = schema.structural(rules.Rules)
 
     assert made["properties"]["strategy"]["properties"]["steps"]["items"]["maximum"] == 100
     assert made["properties"]["checks"]["items"]["required"] == ["name"]

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from fairlead import errors
-from fairlead.domain.rollouts.spec import Spec
-from fairlead.intents import workloads
+from fairlead.areas.rollouts import workloads
+from fairlead.areas.rollouts.domain.plan.spec import Spec
 
 
 def document(**more: Any) -> dict[str, Any]:
@@ -60,18 +60,18 @@ def test_another_program_or_another_name_is_another_revision() -> None:
 @pytest.mark.parametrize(
     ("content", "said"),
     [
-        ([], "expected object, got array"),
-        ({"name": "shop"}, "object missing required field listen"),
-        (document(name="Shop"), "name: not a name of a workload: 'Shop'"),
-        (document(name="a" * 31), "name: not a name of a workload: "),
-        (document(listen=0), "listen: expected int >= 1"),
-        (document(replicas="2"), "replicas: expected int, got str"),
+        ([], "expected a map, got a list"),
+        ({"name": "shop"}, "listen: missing; program: missing"),
+        (document(name="Shop"), "name: invalid workload name: 'Shop'"),
+        (document(name="a" * 31), "name: invalid workload name: "),
+        (document(listen=0), "listen: expected at least 1: 0"),
+        (document(replicas="2"), "replicas: expected a whole number, got text: 2"),
         (document(program={"command": []}), "program.command: empty"),
-        (document(program={"command": "shop"}), "program.command: expected array, got str"),
+        (document(program={"command": "shop"}), "program.command: expected a list, got text: shop"),
         (document(program={"command": ["a"], "env": {"A=": "b"}}), "program: command or env"),
         (document(program={"command": ["a"], "health": "x"}), "program.health: not a path: 'x'"),
-        (document(program={"command": ["a"], "drain": "x"}), "program.drain: not a time: 'x'"),
-        (document(strategy={"steps": [101]}), "strategy.steps[0]: expected int <= 100"),
+        (document(program={"command": ["a"], "drain": "x"}), "program.drain: not a duration: 'x'"),
+        (document(strategy={"steps": [101]}), "strategy.steps[0]: expected at most 100: 101"),
     ],
 )
 def test_what_does_not_hold_is_refused_with_its_path(content: object, said: str) -> None:
@@ -79,3 +79,57 @@ def test_what_does_not_hold_is_refused_with_its_path(content: object, said: str)
 
     assert then.message.startswith(said)
     assert then.hint
+
+
+def test_all_that_does_not_hold_is_told_at_once() -> None:
+    then = refused(
+        document(
+            name="Shop",
+            program={"command": ["shop"], "drain": "x"},
+            strategy={"pause": "x"},
+            checks=[{"name": "a", "gate": "b", "interval": "y"}, {"name": "c"}],
+        )
+    )
+
+    assert isinstance(then, errors.Invalid)
+    assert [each.path for each in then.problems] == [
+        "name",
+        "program.drain",
+        "strategy.pause",
+        "checks[0].interval",
+        "checks[1]",
+    ]
+
+
+def test_a_project_is_part_of_the_name_and_bounds_groups_and_limiters() -> None:
+    asked = workloads.read(
+        {
+            "name": "shop",
+            "project": "payments",
+            "listen": 8080,
+            "program": {"command": ["shop"]},
+            "group": {"name": "all", "members": ["shop", "cart"]},
+            "limiter": {"name": "two", "cap": 2},
+        }
+    )
+
+    spec = asked.want.spec
+    assert asked.name == "payments/shop"
+    assert spec.group is not None
+    assert spec.limiter is not None
+    assert (spec.group.name, spec.group.me) == ("payments/all", "shop")
+    assert spec.limiter.name == "payments/two"
+
+
+@pytest.mark.parametrize("project", ["a/b", "..", "a_b", "A", "a" * 31])
+def test_a_project_is_a_label(project: str) -> None:
+    content = {"name": "shop", "project": project, "listen": 1, "program": {"command": ["x"]}}
+
+    with pytest.raises(errors.Invalid, match="project: invalid project name"):
+        workloads.read(content)
+
+
+@pytest.mark.parametrize("name", ["shop", "payments/shop", "a-b/c-d"])
+def test_a_name_of_files_tells_the_whole_name(name: str) -> None:
+    assert workloads.named(workloads.file_name(name)) == name
+    assert "/" not in workloads.file_name(name)

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator
 import pytest
 from aiohttp import web
 
-from fairlead._demo.load import Load
-from fairlead.adapters.processes import ports
+from fairlead.cli.demo.load import Load
+from fairlead.clients.processes import ports
 
 
 @pytest.fixture

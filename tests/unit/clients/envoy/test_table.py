@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from fairlead import errors
-from fairlead.adapters.envoy import (
+from fairlead.clients.envoy import (
     ByCookie,
     ByHeader,
     CookieIs,
@@ -23,7 +23,7 @@ V1 = Version("v1", (8081,))
 
 @pytest.mark.parametrize("percents", [(90, 11), (110, -10), (99,), (0, 0), ()])
 def test_shares_that_are_not_a_whole_are_refused(percents: tuple[int, ...]) -> None:
-    with pytest.raises(errors.Rejected, match="do not make 100 percent"):
+    with pytest.raises(errors.Rejected, match="do not add up to 100 %"):
         Rule(tuple(Share(f"v{number}", each) for number, each in enumerate(percents)))
 
 
@@ -56,5 +56,5 @@ def test_a_rule_to_a_version_that_is_not_there_is_refused(rule: Rule) -> None:
 
 
 def test_versions_that_look_alike_in_the_numbers_are_refused() -> None:
-    with pytest.raises(errors.Rejected, match="look alike"):
+    with pytest.raises(errors.Rejected, match="cannot tell apart"):
         Table((Version("shop-1.2", (1,)), Version("shop-1_2", (2,))), ())

@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from fairlead.adapters.envoy import Counts, Reading, between
-from fairlead.adapters.envoy.traffic import names, quantile, read
+from fairlead.clients.envoy import Counts, Reading, between
+from fairlead.clients.envoy.traffic import names, quantile, read
 
 PAGE = """
 # TYPE envoy_cluster_upstream_rq_xx counter

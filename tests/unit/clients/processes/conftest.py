@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.adapters.processes import clean_up
+from fairlead.clients.processes import clean_up
 
 
 @pytest.fixture(autouse=True)

@@ -5,8 +5,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-from fairlead._demo import shop
-from fairlead.adapters.processes import Health, Patience, Program
+from fairlead.cli.demo import shop
+from fairlead.clients.processes import Health, Patience, Program
 
 SHOP = (sys.executable, str(Path(shop.__file__)))
 QUICK = Patience(ready_seconds=20.0, drain_seconds=5.0, backoff_seconds=0.02, steady_seconds=60.0)

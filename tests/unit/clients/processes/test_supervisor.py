@@ -1,6 +1,7 @@
 """Programs run as wanted: they start, are found well, are restarted, drained and bounded."""
 
 import asyncio
+import contextlib
 import dataclasses
 import json
 import os
@@ -13,14 +14,14 @@ import aiohttp
 import pytest
 
 from fairlead import errors
-from fairlead.adapters.processes import Limits, LogBounds, Patience, Phase, Program, Supervisor
-from fairlead.adapters.processes import identity as identities
-from tests.unit.adapters.processes.programs import QUICK, python, shop_program, until
+from fairlead.clients.processes import Limits, LogBounds, Patience, Phase, Program, Supervisor
+from fairlead.clients.processes import identity as identities
+from tests.unit.clients.processes.programs import QUICK, python, shop_program, until
 
 
 @pytest.fixture
 async def supervisor(tmp_path: Path) -> AsyncIterator[Supervisor]:
-    bounds = LogBounds(max_bytes=2000, kept=2, look_seconds=0.02)
+    bounds = LogBounds(max_bytes=2000, kept=2, poll_seconds=0.02)
     async with Supervisor(tmp_path / "state", bounds).running() as running:
         yield running
         for instance in running.instances():
@@ -49,7 +50,7 @@ async def test_a_program_serves_on_the_port_it_was_given(supervisor: Supervisor)
     assert (status, json.loads(body)["version"]) == (200, "shop-v1")
 
 
-async def test_the_same_wish_again_changes_nothing(supervisor: Supervisor) -> None:
+async def test_the_same_request_again_changes_nothing(supervisor: Supervisor) -> None:
     await supervisor.ensure(shop_program())
     first = await supervisor.ready("shop")
 
@@ -58,7 +59,7 @@ async def test_the_same_wish_again_changes_nothing(supervisor: Supervisor) -> No
     assert supervisor.instance("shop") == first
 
 
-async def test_another_wish_under_the_same_name_replaces_the_process(
+async def test_another_request_under_the_same_name_replaces_the_process(
     supervisor: Supervisor,
 ) -> None:
     await supervisor.ensure(shop_program())
@@ -117,6 +118,35 @@ http.server.HTTPServer(address, http.server.BaseHTTPRequestHandler).serve_foreve
     assert supervisor.instance("broken").reason == ""
 
 
+async def test_while_it_starts_again_its_last_end_is_still_said(
+    supervisor: Supervisor, tmp_path: Path
+) -> None:
+    """Its first start ends at once; the next ones are silent until they may serve."""
+    tried, served = tmp_path / "tried", tmp_path / "served"
+    text = f"""
+import http.server, os, pathlib, time
+tried, served = pathlib.Path({str(tried)!r}), pathlib.Path({str(served)!r})
+if not tried.exists(): tried.touch(); raise SystemExit("no configuration")
+while not served.exists(): time.sleep(0.01)
+address = ("127.0.0.1", int(os.environ["PORT"]))
+http.server.HTTPServer(address, http.server.BaseHTTPRequestHandler).serve_forever()
+"""
+    patience = dataclasses.replace(QUICK, ready_seconds=2.0)
+    await supervisor.ensure(python("late", text, patience))
+    await until(lambda: supervisor.instance("late").restarts == 1)
+
+    between = supervisor.instance("late")
+    with pytest.raises(errors.Unavailable) as refused:
+        await supervisor.ready("late")
+    served.touch()
+    await phase(supervisor, "late", Phase.HEALTHY)
+
+    assert between.phase is Phase.STARTING
+    assert between.last_end == "ended with code 1, saying: no configuration"
+    assert refused.value.message.endswith(f"; before: {between.last_end}")
+    assert supervisor.instance("late").last_end == ""
+
+
 async def test_a_program_that_cannot_be_started_says_so(supervisor: Supervisor) -> None:
     await supervisor.ensure(Program("missing", ("/no/such/program",), patience=QUICK))
 
@@ -135,10 +165,10 @@ async def test_health_that_never_comes_ends_at_the_deadline(supervisor: Supervis
 
 
 async def test_a_bad_status_is_no_health(supervisor: Supervisor) -> None:
-    wish = shop_program("shop", "--errors", "1")
-    unhealthy = dataclasses.replace(wish.health, path="/")
-    patience = dataclasses.replace(wish.patience, ready_seconds=1.0)
-    await supervisor.ensure(dataclasses.replace(wish, health=unhealthy, patience=patience))
+    request = shop_program("shop", "--errors", "1")
+    unhealthy = dataclasses.replace(request.health, path="/")
+    patience = dataclasses.replace(request.patience, ready_seconds=1.0)
+    await supervisor.ensure(dataclasses.replace(request, health=unhealthy, patience=patience))
 
     with pytest.raises(errors.Unavailable, match="answered with status 500"):
         await supervisor.ready("shop")
@@ -147,9 +177,9 @@ async def test_a_bad_status_is_no_health(supervisor: Supervisor) -> None:
 async def test_a_program_that_stops_answering_is_unhealthy_until_it_answers_again(
     supervisor: Supervisor,
 ) -> None:
-    wish = shop_program()
-    quick = dataclasses.replace(wish.health, timeout_seconds=0.1, failures=2)
-    await supervisor.ensure(dataclasses.replace(wish, health=quick))
+    request = shop_program()
+    quick = dataclasses.replace(request.health, timeout_seconds=0.1, failures=2)
+    await supervisor.ensure(dataclasses.replace(request, health=quick))
     pid = (await supervisor.ready("shop")).pid
     assert pid is not None
 
@@ -163,13 +193,13 @@ async def test_a_program_that_stops_answering_is_unhealthy_until_it_answers_agai
     assert supervisor.instance("shop").pid == pid
 
 
-async def test_a_program_that_hangs_is_restarted_when_that_is_wished(
+async def test_a_program_that_hangs_is_restarted_when_that_is_requested(
     supervisor: Supervisor,
 ) -> None:
-    wish = shop_program()
-    health = dataclasses.replace(wish.health, timeout_seconds=0.1, failures=1, restart_after=2)
-    patience = dataclasses.replace(wish.patience, drain_seconds=0.1)
-    await supervisor.ensure(dataclasses.replace(wish, health=health, patience=patience))
+    request = shop_program()
+    health = dataclasses.replace(request.health, timeout_seconds=0.1, failures=1, restart_after=2)
+    patience = dataclasses.replace(request.patience, drain_seconds=0.1)
+    await supervisor.ensure(dataclasses.replace(request, health=health, patience=patience))
     hanging = (await supervisor.ready("shop")).pid
     assert hanging is not None
 
@@ -258,7 +288,12 @@ time.sleep(60)
     log = supervisor.log("talker")
 
     def written() -> str:
-        return "".join(path.read_text() for path in log.parent.glob("talker.log*"))
+        texts = []
+        for path in log.parent.glob("talker.log*"):
+            # One that is being rotated has gone to another name since it was listed.
+            with contextlib.suppress(FileNotFoundError):
+                texts.append(path.read_text())
+        return "".join(texts)
 
     await until(lambda: "line 00999" in written() and log.stat().st_size <= 2000)
 
@@ -270,10 +305,10 @@ time.sleep(60)
 
 async def test_limits_hold_for_the_program_and_not_for_us(supervisor: Supervisor) -> None:
     text = "import resource as r; print(r.getrlimit(r.RLIMIT_NOFILE)[0], flush=True); [0] * 10**9"
-    wish = python("hungry", text)
+    request = python("hungry", text)
     limits = Limits(memory_bytes=256 << 20, open_files=77, cpu_seconds=5)
 
-    await supervisor.ensure(dataclasses.replace(wish, limits=limits))
+    await supervisor.ensure(dataclasses.replace(request, limits=limits))
     with pytest.raises(errors.Unavailable, match="MemoryError"):
         await supervisor.ready("hungry")
 
@@ -284,9 +319,9 @@ async def test_a_program_does_not_inherit_our_secrets(
     supervisor: Supervisor, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("FAIRLEAD_DATABASE_URL", "postgresql://secret")
-    wish = python("nosy", "import os; print(sorted(os.environ)); raise SystemExit(0)")
+    request = python("nosy", "import os; print(sorted(os.environ)); raise SystemExit(0)")
 
-    await supervisor.ensure(dataclasses.replace(wish, env={"COLOUR": "blue"}))
+    await supervisor.ensure(dataclasses.replace(request, env={"COLOUR": "blue"}))
     await phase(supervisor, "nosy", Phase.CRASH_LOOPING)
 
     seen = supervisor.log("nosy").read_text()
@@ -296,7 +331,7 @@ async def test_a_program_does_not_inherit_our_secrets(
 
 
 @pytest.mark.parametrize(
-    "wish",
+    "make",
     [
         lambda: Program("", ("true",)),
         lambda: Program("../up", ("true",)),
@@ -306,10 +341,10 @@ async def test_a_program_does_not_inherit_our_secrets(
         lambda: Program("shop", ("true",), port=70000),
     ],
 )
-def test_a_malformed_program_is_refused(wish: object) -> None:
-    assert callable(wish)
+def test_a_malformed_program_is_refused(make: object) -> None:
+    assert callable(make)
     with pytest.raises(errors.Rejected):
-        wish()
+        make()
 
 
 async def test_a_kernel_that_is_too_old_is_said_before_anything_starts(

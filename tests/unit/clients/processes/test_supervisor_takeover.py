@@ -10,11 +10,11 @@ from pathlib import Path
 import pytest
 
 from fairlead import errors
-from fairlead.adapters.processes import Phase, Supervisor, clean_up
-from fairlead.adapters.processes import identity as identities
-from fairlead.adapters.processes.identity import Identity
-from fairlead.adapters.processes.records import Folder, Record
-from tests.unit.adapters.processes.programs import python, shop_program, until
+from fairlead.clients.processes import Phase, Supervisor, clean_up
+from fairlead.clients.processes import identity as identities
+from fairlead.clients.processes.identity import Identity
+from fairlead.clients.processes.records import Folder, Record
+from tests.unit.clients.processes.programs import python, shop_program, until
 
 FOREVER = "import time; time.sleep(600)"
 
@@ -39,8 +39,8 @@ async def test_the_next_control_plane_takes_the_process_over(tmp_path: Path) -> 
 async def test_it_survives_a_control_plane_that_is_killed(tmp_path: Path) -> None:
     script = f"""
 import asyncio, pathlib, sys
-from fairlead.adapters.processes import Supervisor
-from tests.unit.adapters.processes.programs import shop_program
+from fairlead.clients.processes import Supervisor
+from tests.unit.clients.processes.programs import shop_program
 async def main():
     async with Supervisor(pathlib.Path({str(tmp_path)!r})).running() as supervisor:
         await supervisor.ensure(shop_program())
@@ -129,7 +129,7 @@ async def test_two_control_planes_on_one_folder_are_refused(tmp_path: Path) -> N
 async def test_a_broken_record_is_said_and_not_guessed_at(tmp_path: Path) -> None:
     (tmp_path / "shop.program.json").write_text("{")
 
-    with pytest.raises(errors.Corrupt, match="cannot be read"):
+    with pytest.raises(errors.Corrupt, match="cannot read"):
         async with Supervisor(tmp_path).running():
             pass
 

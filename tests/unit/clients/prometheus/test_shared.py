@@ -10,7 +10,7 @@ import pytest
 from aiohttp import web
 
 from fairlead import errors
-from fairlead.adapters.prometheus import Access, Prometheus, Shared, Values
+from fairlead.clients.prometheus import Access, Prometheus, Shared, Values
 
 ONE = {"status": "success", "data": {"resultType": "scalar", "result": [1.0, "1"]}}
 
@@ -115,7 +115,7 @@ async def test_a_token_is_read_anew_for_each_query(
             token.write_text(text)
             await client.instant("up")
         token.unlink()
-        with pytest.raises(errors.Rejected, match="file of a secret cannot be read"):
+        with pytest.raises(errors.Rejected, match="cannot read the secret file"):
             await client.instant("up")
 
     assert [who for _, _, who in stand[0].asked] == ["Bearer first", "Bearer second"]
@@ -155,7 +155,7 @@ async def test_a_native_histogram_is_not_taken_for_a_number(
     data = {"resultType": "vector", "result": [sample]}
     stand[0].body = json.dumps({"status": "success", "data": data})
 
-    with pytest.raises(errors.Rejected, match="gives histograms"):
+    with pytest.raises(errors.Rejected, match="returns histograms"):
         await client.instant("up")
 
 
@@ -171,6 +171,6 @@ async def test_a_broken_authority_file_is_said(tmp_path: Path) -> None:
     file = tmp_path / "ca.crt"
     file.write_text("no certificate")
 
-    with pytest.raises(errors.Rejected, match="authority cannot be read"):
+    with pytest.raises(errors.Rejected, match="cannot read the CA file"):
         async with Prometheus(Access("https://127.0.0.1:1", ca_file=file)):
             pass

@@ -3,7 +3,7 @@
 import pytest
 
 from fairlead import errors
-from fairlead.adapters.prometheus import BUILT_IN, render
+from fairlead.clients.prometheus import BUILT_IN, render
 
 ARGUMENTS = {
     "namespace": "shop",
@@ -32,11 +32,11 @@ def test_the_istio_metrics_are_those_of_the_reference() -> None:
     )
 
 
-def test_every_provider_has_both_metrics_and_needs_no_other_argument() -> None:
+def test_every_provider_has_all_metrics_and_needs_no_other_argument() -> None:
     for metrics in BUILT_IN.values():
         rendered = [render(text, ARGUMENTS) for text in metrics.values()]
 
-        assert sorted(metrics) == ["request-duration", "request-success-rate"]
+        assert sorted(metrics) == ["request-count", "request-duration", "request-success-rate"]
         assert not any("{{" in query for query in rendered)
 
 
@@ -81,5 +81,5 @@ def test_an_argument_that_does_not_fit_is_refused(template: str, value: str) -> 
 
 
 def test_a_missing_argument_is_named() -> None:
-    with pytest.raises(errors.Rejected, match="argument of the query is missing: target"):
+    with pytest.raises(errors.Rejected, match="missing query argument: target"):
         render('up{a="{{ target }}"}', {"namespace": "shop"})

@@ -5,10 +5,14 @@ from typing import Any
 import pytest
 
 from fairlead import errors
-from fairlead._sample import depot, trip
-from fairlead._sample.messages import (
+from fairlead.engine import machine
+from fairlead.engine.children import Children
+from fairlead.engine.messages import Cancel, ChildEnded, Send, stream_name
+from fairlead.engine.sample import depot, trip
+from fairlead.engine.sample.messages import (
     Arrive,
     Arrived,
+    Cancelled,
     Closed,
     Depart,
     Departed,
@@ -16,27 +20,28 @@ from fairlead._sample.messages import (
     LegDriven,
     Order,
     Ordered,
-    Return,
     Returned,
     Sent,
+    Stopped,
 )
-from fairlead.engine import machine
-from fairlead.engine.messages import Send, stream_name
 from fairlead.engine.testing import given
 
 HOME = "depot/a"
 IDLE: tuple[object, ...] = ()
 BUSY = (Ordered("a", 3, 2, 1), Sent(1))
 LAST = (Ordered("a", 1, 2, 1), Sent(1))
-DONE = (*LAST, Returned(1), Closed(1))
+FIRST, SECOND = trip.trip_stream("a", 1), trip.trip_stream("a", 2)
+DONE = (*LAST, Returned(FIRST), Closed(1))
+CLOSING = (Ordered("a", 3, 2, 2, "network/n"), Sent(1), Sent(2), Cancelled("no fuel"))
 PARKED: tuple[object, ...] = ()
 DRIVING = (Departed(HOME, 1, 2),)
 FINISHING = (*DRIVING, LegDriven(1))
-AT_HOME = (*FINISHING, LegDriven(2), Arrived(2))
+PRIMARY_ONLY = (*FINISHING, LegDriven(2), Arrived(2))
+STOPPED = (*DRIVING, Stopped("no fuel"))
 
 
 def departs(number: int, legs: int = 2) -> Send:
-    return Send(depot.trip_stream("a", number), Depart(HOME, number, legs))
+    return Send(trip.trip_stream("a", number), Depart(HOME, number, legs))
 
 
 ALL_THREE = (departs(1), departs(2), departs(3))
@@ -46,12 +51,17 @@ ALL_THREE = (departs(1), departs(2), departs(3))
     ("before", "command", "events", "sends"),
     [
         (IDLE, Order("a", 3, 2), (Ordered("a", 3, 2, 4), Sent(1), Sent(2), Sent(3)), ALL_THREE),
-        (IDLE, Return(1), (), ()),
+        (IDLE, ChildEnded(FIRST, succeeded=True), (), ()),
+        (IDLE, Cancel("no fuel"), (), ()),
         (BUSY, Order("a", 2, 2, 1), (Ordered("a", 2, 2, 1),), ()),
-        (BUSY, Return(1), (Returned(1), Sent(2)), (departs(2),)),
-        (BUSY, Return(2), (), ()),
-        (LAST, Return(1), (Returned(1), Closed(1)), ()),
-        (DONE, Return(1), (), ()),
+        (BUSY, ChildEnded(FIRST, succeeded=True), (Returned(FIRST), Sent(2)), (departs(2),)),
+        (BUSY, ChildEnded(SECOND, succeeded=True), (), ()),
+        (BUSY, Cancel("no fuel"), (Cancelled("no fuel"),), (Send(FIRST, Cancel("no fuel")),)),
+        (LAST, ChildEnded(FIRST, succeeded=True), (Returned(FIRST), Closed(1)), ()),
+        (DONE, ChildEnded(FIRST, succeeded=True), (), ()),
+        (DONE, Cancel("no fuel"), (), ()),
+        (CLOSING, Cancel("again"), (), ()),
+        (CLOSING, ChildEnded(SECOND, succeeded=False), (Returned(SECOND),), ()),
     ],
 )  # fmt: skip
 def test_depot(
@@ -63,9 +73,17 @@ def test_depot(
     given(depot.DEPOT, *before).when(command).then(*events).asks().sends(*sends)
 
 
-def test_a_closed_depot_takes_no_order() -> None:
+@pytest.mark.parametrize("before", [DONE, CLOSING])
+def test_a_closed_depot_takes_no_order(before: tuple[object, ...]) -> None:
     with pytest.raises(errors.Rejected, match="the depot is closed"):
-        given(depot.DEPOT, *DONE).when(Order("a", 1))
+        given(depot.DEPOT, *before).when(Order("a", 1))
+
+
+def test_a_cancelled_depot_closes_with_its_last_trip_and_tells_its_parent() -> None:
+    last = given(depot.DEPOT, *CLOSING, Returned(FIRST)).when(ChildEnded(SECOND, succeeded=False))
+
+    heard = ChildEnded(stream_name("depot", "a"), succeeded=False, reason="no fuel")
+    last.then(Returned(SECOND), Closed(2)).sends(Send(stream_name("network", "n"), heard))
 
 
 @pytest.mark.parametrize("order", [Order("a", 0), Order("a", 1, 0), Order("a", 1, 1, 0)])
@@ -77,10 +95,11 @@ def test_an_order_for_nothing_is_refused(order: Order) -> None:
 def test_a_later_order_joins_the_queue_of_the_first() -> None:
     after = given(depot.DEPOT, *BUSY).when(Order("a", 2, 9, 9))
 
-    assert after.state == depot.Busy("a", 2, 1, ordered=5, sent=1, on_road=(1,))
+    assert after.state == depot.Busy("a", 2, 1, ordered=5, sent=1, on_road=Children((FIRST,)))
 
 
-REPORT = Send(stream_name("depot", "a"), Return(1))
+REPORT = Send(stream_name("depot", "a"), ChildEnded(FIRST, succeeded=True))
+FAILED = Send(stream_name("depot", "a"), ChildEnded(FIRST, succeeded=False, reason="no fuel"))
 
 
 @pytest.mark.parametrize(
@@ -88,13 +107,19 @@ REPORT = Send(stream_name("depot", "a"), Return(1))
     [
         (PARKED, Depart(HOME, 1, 2), (Departed(HOME, 1, 2),), (DriveLeg(1),), ()),
         (PARKED, Arrive(1), (), (), ()),
+        (PARKED, Cancel("no fuel"), (), (), ()),
         (DRIVING, Depart(HOME, 1, 2), (), (), ()),
         (DRIVING, Arrive(1), (LegDriven(1),), (DriveLeg(2),), ()),
         (DRIVING, Arrive(2), (), (), ()),
         (FINISHING, Arrive(1), (), (), ()),
         (FINISHING, Arrive(2), (LegDriven(2), Arrived(2)), (), (REPORT,)),
-        (AT_HOME, Depart(HOME, 1, 2), (), (), ()),
-        (AT_HOME, Arrive(2), (), (), ()),
+        (PRIMARY_ONLY, Depart(HOME, 1, 2), (), (), ()),
+        (PRIMARY_ONLY, Arrive(2), (), (), ()),
+        (PRIMARY_ONLY, Cancel("no fuel"), (), (), ()),
+        (DRIVING, Cancel("no fuel"), (Stopped("no fuel"),), (), (FAILED,)),
+        (STOPPED, Cancel("again"), (), (), ()),
+        (STOPPED, Arrive(1), (), (), ()),
+        (STOPPED, Depart(HOME, 1, 2), (), (), ()),
     ],
 )
 def test_trip(
@@ -109,19 +134,23 @@ def test_trip(
 
 @pytest.mark.parametrize(
     ("machine_", "lives"),
-    [(depot.DEPOT, (IDLE, BUSY, DONE)), (trip.TRIP, (PARKED, DRIVING, AT_HOME))],
+    [
+        (depot.DEPOT, (IDLE, BUSY, CLOSING, DONE)),
+        (trip.TRIP, (PARKED, DRIVING, PRIMARY_ONLY, STOPPED)),
+    ],
 )
 def test_only_the_last_state_is_the_end(
     machine_: machine.AnyMachine, lives: tuple[tuple[Any, ...], ...]
 ) -> None:
     ended = [machine_.ended(given(machine_, *life).state) for life in lives]
 
-    assert ended == [False, False, True]
+    assert ended == [False, False, machine_ is trip.TRIP, True]
 
 
 @pytest.mark.parametrize("machine_", [depot.DEPOT, trip.TRIP])
 def test_the_tables_above_know_every_state_and_command(machine_: machine.AnyMachine) -> None:
-    lives = {"depot": (IDLE, BUSY, DONE), "trip": (PARKED, DRIVING, AT_HOME)}[machine_.name]
+    trips = (PARKED, DRIVING, PRIMARY_ONLY, STOPPED)
+    lives = {"depot": (IDLE, BUSY, DONE), "trip": trips}[machine_.name]
     states = {type(given(machine_, *life).state) for life in lives}
 
     assert states == set(machine.members(machine_.vocabulary.states))

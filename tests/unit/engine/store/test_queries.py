@@ -12,12 +12,19 @@ from tests.engines import Home
 
 SQLITE, POSTGRES = queries.load("sqlite"), queries.load("postgres")
 # What only one of the two stores needs, and why.
-ONLY_SQLITE = {"last_stream"}  # PostgreSQL draws numbers from a sequence
+ONLY_SQLITE = {
+    "last_stream",  # PostgreSQL draws numbers from a sequence
+    "end_all_workers",  # a server has a clock of its own
+    "insert_lane_effects",  # PostgreSQL has a trigger for lanes
+    "stream_queue",  # PostgreSQL joins: a stream may be moved while a batch is decided
+}
 ONLY_POSTGRES = {
     *("lock_streams", "lock_streams_now"),  # SQLite locks the file
     "stream_block",
+    "insert_events_in_turn",  # SQLite has one writer, and no numbers of transactions
     *("restored_events", "renumber_events", "restart_projections", "clear_all_projected"),
-    *("notify", "store_clock", "limit_silence"),
+    *("notify", "server_process", "set_settings"),
+    "where_we_are",  # a file is asked where it lies
 }
 SOURCE = Path(queries.__file__).parents[1]
 
@@ -69,14 +76,16 @@ def test_sqlite_understands_every_query(sqlite_home: Home, name: str) -> None:
 
 
 def test_postgres_understands_every_query(postgres_home: Home) -> None:
+    # A lock cannot be prepared; tests of retention take it.
+    preparable = {name: text for name, text in POSTGRES.items() if not text.startswith("LOCK")}
     with psycopg.connect(postgres_home.address) as connection:
-        for name, statement in POSTGRES.items():
+        for name, statement in preparable.items():
             numbered = with_numbers(statement)
 
             connection.execute(f"PREPARE {name} AS {numbered}".encode())
 
         prepared = connection.execute("SELECT count(*) FROM pg_prepared_statements").fetchone()
-    assert prepared == (len(POSTGRES),)
+    assert prepared == (len(preparable),)
 
 
 def with_numbers(statement: str) -> str:

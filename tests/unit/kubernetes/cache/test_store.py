@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.adapters.kubernetes.cache import Cache
-from fairlead.adapters.kubernetes.objects import Key, Object, Selection
-from tests.contract.kubernetes_samples import BOATS, CONFIG_MAPS, deployment
+from fairlead.kubernetes.cache.store import Cache
+from fairlead.kubernetes.objects import Key, Object, Selection
+from tests.contract.kubernetes_samples import CONFIG_MAPS, WIDGETS, deployment
 
 A = Key("shop", "a")
 
@@ -18,7 +18,7 @@ def state(version: int, name: str = "a", uid: str = "u1", **meta: Any) -> Object
 
 
 def child(version: int, name: str, owner: str, uid: str = "parent-uid") -> Object:
-    reference = {"kind": "Boat", "name": owner, "uid": uid, "controller": True}
+    reference = {"kind": "Widget", "name": owner, "uid": uid, "controller": True}
     return state(version, name, uid=f"uid-{name}", ownerReferences=[reference])
 
 
@@ -155,7 +155,7 @@ def test_handlers_hear_keys_of_what_is_new_different_or_gone(cache: Cache) -> No
 
 def test_owners_hear_of_their_children(cache: Cache) -> None:
     heard: list[Key] = []
-    cache.on_child_change("Boat", heard.append)
+    cache.on_child_change("Widget", heard.append)
     cache.on_child_change("Other", lambda key: pytest.fail(f"told of {key}"))
 
     cache.put(child(1, "a", owner="first"))
@@ -167,8 +167,8 @@ def test_owners_hear_of_their_children(cache: Cache) -> None:
 
 
 def test_children_are_found_by_owner(cache: Cache) -> None:
-    cache.put(child(1, "b", owner="boat"))
-    cache.put(child(2, "a", owner="boat"))
+    cache.put(child(1, "b", owner="widget"))
+    cache.put(child(2, "a", owner="widget"))
     cache.put(child(3, "c", owner="other", uid="other-uid"))
 
     names = [obj["metadata"]["name"] for obj in cache.owned_by("parent-uid")]
@@ -196,13 +196,13 @@ def test_ten_thousand_deployments_stay_small() -> None:
     def one(index: int) -> Object:
         obj = deployment(f"team-{index % 50}", f"web-{index}")
         uid, owner = f"uid-{index:032}", f"owner-{index // 3:032}"
-        reference = {"kind": "Boat", "name": f"b{index // 3}", "uid": owner, "controller": True}
+        reference = {"kind": "Widget", "name": f"b{index // 3}", "uid": owner, "controller": True}
         annotations = {"note": "x" * 1500}
         obj["metadata"] |= {"uid": uid, "resourceVersion": str(index + 1)}
         obj["metadata"] |= {"ownerReferences": [reference], "annotations": annotations}
         return obj
 
-    cache = Cache(BOATS)
+    cache = Cache(WIDGETS)
     tracemalloc.start()
     for index in range(10_000):
         cache.put(one(index))

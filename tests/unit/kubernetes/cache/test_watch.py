@@ -6,16 +6,16 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from fairlead.adapters.kubernetes import credentials
-from fairlead.adapters.kubernetes.cache import Cache
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.limits import Limits
-from fairlead.adapters.kubernetes.objects import Key, Selection
-from fairlead.adapters.kubernetes.transport import Tempo
-from fairlead.adapters.kubernetes.watch import Watches
 from fairlead.errors import Unavailable
-from tests.contract.kubernetes_samples import BOATS, CONFIG_MAPS, config_map, labelled
+from fairlead.kubernetes.cache.store import Cache
+from fairlead.kubernetes.cache.watch import Watches
+from fairlead.kubernetes.client import credentials
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.client.limits import Limits
+from fairlead.kubernetes.client.transport import ClientOptions
+from fairlead.kubernetes.objects import Key, Selection
+from tests.contract.kubernetes_samples import CONFIG_MAPS, WIDGETS, config_map, labelled
 from tests.fakes.kubernetes.hand_clock import RushingClock
 from tests.fakes.kubernetes.server import Fault, Request, Server
 
@@ -47,11 +47,13 @@ class World:
 
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
-    tempo = Tempo(Limits(rate=10_000, burst=10_000, page=2, attempts=1), RushingClock().clock())
+    options = ClientOptions(
+        Limits(rate=10_000, burst=10_000, page=2, attempts=1), RushingClock().clock()
+    )
     async with Server().running() as server:
         connection = Connection(server.url, credentials.Fixed())
-        async with Client(connection, tempo=tempo) as client:
-            yield World(server, client, Watches(client, tempo))
+        async with Client(connection, options=options) as client:
+            yield World(server, client, Watches(client, options))
 
 
 @contextlib.asynccontextmanager
@@ -218,10 +220,10 @@ async def test_no_answer_ends_the_watch_for_good(world: World, code: int) -> Non
 
 
 async def test_a_kind_that_is_not_installed_is_named(world: World) -> None:
-    world.watches.of(BOATS)
+    world.watches.of(WIDGETS)
     task = asyncio.create_task(world.watches.run())
 
-    with pytest.raises(Unavailable, match=r"boats.tests.fairlead.dev") as late:
+    with pytest.raises(Unavailable, match=r"widgets.tests.fairlead.dev") as late:
         await world.watches.synced(0.05)
 
     assert "installed" in late.value.hint

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 import yaml
 from aiohttp import web
 
-from fairlead.adapters.kubernetes import config, credentials, oidc
 from fairlead.errors import FairleadError, Rejected, Unauthorised, Unavailable
+from fairlead.kubernetes.client import config, credentials, oidc
 from tests.fakes.kubernetes.hand_clock import START, HandClock
 
 SECRET = "s3cr3t-token"
@@ -122,12 +123,22 @@ def test_of_several_files_the_first_to_name_something_wins(tmp_path: Path) -> No
 @pytest.mark.parametrize(
     ("context", "user", "message"),
     [
-        ("other", {}, "not in the kubeconfig, contexts: other"),
-        ("", {"username": "u", "password": SECRET}, "takes no passwords"),
-        ("", {"auth-provider": {"name": "gcp"}}, "unknown auth-provider: gcp"),
+        ("other", {}, r"not in /.*/config, contexts: other"),
+        ("", {"username": "u", "password": SECRET}, r"no passwords: /.*/config: users\[u\]\.user"),
+        ("", {"auth-provider": {"name": "gcp"}}, r"unknown auth-provider: .*\.name: gcp"),
         ("", {"exec": {"command": "x", "apiVersion": "v9"}}, "unknown version: v9"),
-        ("", {"client-certificate-data": "%%"}, "not base64"),
-        ("", {"client-certificate": "gone.crt"}, "cannot read"),
+        ("", {"exec": {"apiVersion": "v1"}}, r"users\[u\]\.user\.exec\.command: missing"),
+        ("", {"exec": ["x"]}, r"/config: users\[u\]\.user\.exec: not a mapping"),
+        ("", {"exec": {"command": "x", "env": ["A=1"]}}, r"\.exec\.env: not a list of name"),
+        ("", {"exec": {"command": "x", "interactiveMode": "Always"}}, "nobody to answer"),
+        ("", {"client-certificate-data": "%%"}, r"user\.client-certificate-data: not base64"),
+        ("", {"client-certificate-data": "YQ=="}, "a certificate and its key go together"),
+        (
+            "",
+            {"client-certificate": "gone.crt"},
+            r"cannot read: .*gone.crt, named by .*client-cert",
+        ),
+        ("", {"token": 5}, r"users\[u\]\.user\.token: not text"),
     ],
 )
 def test_what_cannot_work_is_refused(
@@ -139,6 +150,51 @@ def test_what_cannot_work_is_refused(
         load(path, context=context)
 
     assert SECRET not in everything(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("document", "message"),
+    [
+        ({"clusters": {}}, r"/config: kubeconfig\.clusters: not a list"),
+        ({"clusters": [5]}, r"/config: clusters\[0\]: not a mapping"),
+        ({"users": [{"user": {}}]}, r"/config: users\[0\]\.name: missing"),
+        ({"current-context": 7}, r"kubeconfig\.current-context: not text"),
+        ({"clusters": []}, r"not in /.*/config, clusters: c"),
+        ({"clusters": [{"name": "c"}]}, r"/config: clusters\[c\]\.server: missing"),
+        ({"current-context": ""}, r"no current-context: /.*/config"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_told_with_file_and_field(
+    tmp_path: Path, document: dict[str, Any], message: str
+) -> None:
+    path = write(tmp_path / "config", {"token": SECRET})
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), **document}))
+
+    with pytest.raises(Rejected, match=message) as refused:
+        load(path)
+
+    assert refused.value.hint
+
+
+def test_a_server_that_is_not_verified_is_told(tmp_path: Path) -> None:
+    path = write(tmp_path / "config", {}, **{"insecure-skip-tls-verify": True})
+
+    with structlog.testing.capture_logs() as told:
+        connection = load(path)
+
+    assert not connection.verify
+    assert [(one["log_level"], one["event"]) for one in told] == [
+        ("warning", "kubernetes.server_not_verified")
+    ]
+    assert "insecure-skip-tls-verify" in told[0]["because"]
+
+
+def test_proxy_and_server_name_are_taken(tmp_path: Path) -> None:
+    more = {"proxy-url": "http://proxy:3128", "tls-server-name": "kube.test"}
+
+    connection = load(write(tmp_path / "config", {}, **more))
+
+    assert (connection.proxy, connection.server_name) == ("http://proxy:3128", "kube.test")
 
 
 def test_a_broken_file_does_not_spill_its_text(tmp_path: Path) -> None:
@@ -233,7 +289,8 @@ async def test_a_plug_in_hears_of_the_cluster_and_gets_its_arguments(tmp_path: P
     ("script", "message"),
     [
         (f"print({SECRET!r})", "not an ExecCredential"),
-        (f"print({SECRET!r}, file=sys.stderr); sys.exit(3)", "exit code 3"),
+        (f"print({SECRET!r}); sys.exit(3)", "exit code 3: it says nothing"),
+        ("print('log in\\nfirst', file=sys.stderr); sys.exit(3)", "exit code 3: log in first"),
         (answer(token=SECRET).replace("k8s.io/v1", "k8s.io/v1beta1"), "answered in version"),
     ],
 )

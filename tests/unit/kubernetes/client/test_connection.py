@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairlead.adapters.kubernetes.wire import Answer, Broken, Wire
+from fairlead.kubernetes.client.connection import Answer, Broken, HttpConnection
 
 PLAIN = b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\nX-Level: low\r\n\r\nhello"
 CHUNKED = (
@@ -43,14 +43,14 @@ class Socket(asyncio.Transport):
         self.reads = True
 
 
-def wired() -> tuple[Wire, Socket]:
-    wire, socket = Wire(lambda _: None), Socket()
-    wire.connection_made(socket)
-    return wire, socket
+def wired() -> tuple[HttpConnection, Socket]:
+    connection, socket = HttpConnection(lambda _: None), Socket()
+    connection.connection_made(socket)
+    return connection, socket
 
 
-async def asking(wire: Wire) -> "asyncio.Task[Answer]":
-    task = asyncio.create_task(wire.exchange(b"ask", asyncio.get_running_loop().time() + 60))
+async def asking(connection: HttpConnection) -> "asyncio.Task[Answer]":
+    task = asyncio.create_task(connection.exchange(b"ask", asyncio.get_running_loop().time() + 60))
     await asyncio.sleep(0)
     return task
 
@@ -66,15 +66,15 @@ def pieces_of(data: bytes, cuts: list[int]) -> list[bytes]:
 )
 def test_answers_are_the_same_however_they_are_cut(told: list[bytes], cuts: list[int]) -> None:
     async def run() -> None:
-        wire, socket = wired()
+        connection, socket = wired()
         for each in told:
-            task = await asking(wire)
+            task = await asking(connection)
             for piece in pieces_of(each, cuts):
-                wire.data_received(piece)
+                connection.data_received(piece)
             answer = await task
             assert (answer.status, answer.body) == (200, b"hello")
             assert answer.header("X-LEVEL") == "low"
-            assert wire.is_open
+            assert connection.is_open
         assert socket.sent == b"ask" * len(told)
 
     asyncio.run(run())
@@ -83,10 +83,10 @@ def test_answers_are_the_same_however_they_are_cut(told: list[bytes], cuts: list
 @given(st.sampled_from([PLAIN, CHUNKED]), st.integers(0, 1000))
 def test_half_an_answer_is_none(told: bytes, cut: int) -> None:
     async def run() -> None:
-        wire, _ = wired()
-        task = await asking(wire)
-        wire.data_received(told[: cut % len(told)] or told[:1])
-        wire.connection_lost(None)
+        connection, _ = wired()
+        task = await asking(connection)
+        connection.data_received(told[: cut % len(told)] or told[:1])
+        connection.connection_lost(None)
         with pytest.raises(Broken):
             await task
 
@@ -94,54 +94,54 @@ def test_half_an_answer_is_none(told: bytes, cut: int) -> None:
 
 
 async def test_an_answer_without_a_length_ends_with_the_connection() -> None:
-    wire, _ = wired()
-    task = await asking(wire)
+    connection, _ = wired()
+    task = await asking(connection)
 
-    wire.data_received(b"HTTP/1.1 200 OK\r\n\r\nhel")
-    wire.data_received(b"lo")
-    wire.connection_lost(None)
+    connection.data_received(b"HTTP/1.1 200 OK\r\n\r\nhel")
+    connection.data_received(b"lo")
+    connection.connection_lost(None)
 
     assert (await task).body == b"hello"
-    assert not wire.is_open
+    assert not connection.is_open
 
 
 async def test_an_answer_without_a_length_is_not_whole_when_the_line_breaks() -> None:
-    wire, _ = wired()
-    task = await asking(wire)
+    connection, _ = wired()
+    task = await asking(connection)
 
-    wire.data_received(b"HTTP/1.1 200 OK\r\n\r\nhel")
-    wire.connection_lost(ConnectionResetError())
+    connection.data_received(b"HTTP/1.1 200 OK\r\n\r\nhel")
+    connection.connection_lost(ConnectionResetError())
 
     with pytest.raises(Broken):
         await task
 
 
 async def test_a_server_that_wants_to_close_is_not_asked_again() -> None:
-    wire, socket = wired()
-    task = await asking(wire)
+    connection, socket = wired()
+    task = await asking(connection)
 
-    wire.data_received(PLAIN.replace(b"X-Level: low", b"Connection: close"))
+    connection.data_received(PLAIN.replace(b"X-Level: low", b"Connection: close"))
 
     assert (await task).body == b"hello"
-    assert not wire.is_open
+    assert not connection.is_open
     assert socket.closed
 
 
 @pytest.mark.parametrize("said", [PLAIN, b"HTTP/1.1 408 Request Timeout\r\n\r\n", b"hello"])
 async def test_what_nobody_asked_for_ends_the_connection(said: bytes) -> None:
-    wire, socket = wired()
+    connection, socket = wired()
 
-    wire.data_received(said)
+    connection.data_received(said)
 
-    assert not wire.is_open
+    assert not connection.is_open
     assert socket.closed
 
 
 async def test_a_second_answer_to_one_question_ends_the_connection() -> None:
-    wire, socket = wired()
-    task = await asking(wire)
+    connection, socket = wired()
+    task = await asking(connection)
 
-    wire.data_received(PLAIN + PLAIN)
+    connection.data_received(PLAIN + PLAIN)
 
     assert (await task).body == b"hello"
     assert socket.closed
@@ -158,10 +158,10 @@ async def test_a_second_answer_to_one_question_ends_the_connection() -> None:
     ],
 )
 async def test_what_is_no_answer_is_a_broken_connection(said: bytes) -> None:
-    wire, socket = wired()
-    task = await asking(wire)
+    connection, socket = wired()
+    task = await asking(connection)
 
-    wire.data_received(said)
+    connection.data_received(said)
 
     with pytest.raises(Broken):
         await task
@@ -169,8 +169,8 @@ async def test_what_is_no_answer_is_a_broken_connection(said: bytes) -> None:
 
 
 async def test_whoever_leaves_takes_the_connection_along() -> None:
-    wire, socket = wired()
-    task = await asking(wire)
+    connection, socket = wired()
+    task = await asking(connection)
 
     task.cancel()
 
@@ -180,27 +180,27 @@ async def test_whoever_leaves_takes_the_connection_along() -> None:
 
 
 async def test_nothing_is_read_beyond_a_megabyte_that_nobody_takes() -> None:
-    wire, socket = wired()
-    begun = asyncio.create_task(wire.begin(b"ask", asyncio.get_running_loop().time() + 60))
+    connection, socket = wired()
+    begun = asyncio.create_task(connection.begin(b"ask", asyncio.get_running_loop().time() + 60))
     await asyncio.sleep(0)
-    wire.data_received(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    connection.data_received(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
     await begun
 
     for _ in range(3):
-        wire.data_received(b"80000\r\n" + b"x" * 2**19 + b"\r\n")
+        connection.data_received(b"80000\r\n" + b"x" * 2**19 + b"\r\n")
     stopped = not socket.reads
-    wire.data_received(b"0\r\n\r\n")
-    taken = [len(piece) async for piece in wire.pieces()]
+    connection.data_received(b"0\r\n\r\n")
+    taken = [len(piece) async for piece in connection.pieces()]
 
     assert stopped
     assert socket.reads
     assert sum(taken) == 3 * 2**19
-    assert wire.is_open
+    assert connection.is_open
 
 
 async def test_an_answer_in_pieces_is_cut_when_its_time_is_over() -> None:
-    wire, socket = wired()
-    begun = asyncio.create_task(wire.begin(b"ask", asyncio.get_running_loop().time()))
+    connection, socket = wired()
+    begun = asyncio.create_task(connection.begin(b"ask", asyncio.get_running_loop().time()))
 
     with pytest.raises(TimeoutError):
         await begun

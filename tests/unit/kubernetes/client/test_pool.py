@@ -10,15 +10,16 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.adapters.kubernetes import certificates, config
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.credentials import Fixed, Identity
-from fairlead.adapters.kubernetes.limits import Limits
-from fairlead.adapters.kubernetes.objects import Key
-from fairlead.adapters.kubernetes.pool import Pool, Unconnected, place
-from fairlead.adapters.kubernetes.transport import Tempo
 from fairlead.errors import Rejected, Unauthorised, Unavailable
+from fairlead.kubernetes.client import config
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.client.credentials import Fixed, Identity
+from fairlead.kubernetes.client.limits import Limits
+from fairlead.kubernetes.client.pool import Pool, Unconnected, place
+from fairlead.kubernetes.client.transport import ClientOptions
+from fairlead.kubernetes.objects import Key
+from fairlead.kubernetes.webhook import certificates
 from tests.contract.kubernetes_samples import CONFIG_MAPS, config_map
 from tests.fakes.kubernetes.hand_clock import RushingClock
 
@@ -85,8 +86,8 @@ def secured() -> ssl.SSLContext:
 
 
 def client(server: str, **more: object) -> Client:
-    tempo = Tempo(Limits(attempts=1), RushingClock().clock())
-    return Client(Connection(server, Fixed(), **more), tempo=tempo)  # type: ignore[arg-type]  # its fields
+    options = ClientOptions(Limits(attempts=1), RushingClock().clock())
+    return Client(Connection(server, Fixed(), **more), options=options)  # type: ignore[arg-type]  # its fields
 
 
 def soon() -> float:
@@ -121,16 +122,16 @@ async def test_a_create_is_not_sent_again_where_the_kept_one_was_closed() -> Non
 async def test_what_lies_idle_for_long_is_closed_and_not_used() -> None:
     async with Peer(friendly).serving() as peer:
         pool = Pool(f"http://127.0.0.1:{peer.port}", None, None, keep=0.0)
-        wire = await pool.connect(None, soon())
-        pool.give_back(wire)
+        connection = await pool.connect(None, soon())
+        pool.give_back(connection)
 
         other = await pool.take(None, soon())
         pool.give_back(other)
         await other.gone
         await pool.close()
 
-    assert other is not wire
-    assert not wire.is_open
+    assert other is not connection
+    assert not connection.is_open
 
 
 async def test_another_client_certificate_takes_another_connection() -> None:

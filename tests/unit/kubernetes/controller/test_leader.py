@@ -7,15 +7,15 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from fairlead.adapters.kubernetes import credentials
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.leader import LEASES, Candidacy, Election, Term
-from fairlead.adapters.kubernetes.limits import Limits
-from fairlead.adapters.kubernetes.objects import Key
-from fairlead.adapters.kubernetes.shards import Shard, shard_of
-from fairlead.adapters.kubernetes.transport import Tempo
 from fairlead.errors import Conflict, Rejected
+from fairlead.kubernetes.client import credentials
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.client.limits import Limits
+from fairlead.kubernetes.client.transport import ClientOptions
+from fairlead.kubernetes.controller.leader import LEASES, Candidacy, Election, Term
+from fairlead.kubernetes.controller.shards import Shard, shard_of
+from fairlead.kubernetes.objects import Key
 from tests.fakes.kubernetes.hand_clock import HandClock, ticking
 from tests.fakes.kubernetes.server import Server
 
@@ -55,9 +55,9 @@ class World:
         self._tasks: dict[str, asyncio.Task[None]] = {}
 
     async def candidate(self, identity: str) -> Candidate:
-        tempo = Tempo(Limits(rate=10_000, burst=10_000, attempts=1, timeout=1.0))
+        options = ClientOptions(Limits(rate=10_000, burst=10_000, attempts=1, timeout=1.0))
         connection = Connection(self.server.url, credentials.Fixed())
-        client = await self._stack.enter_async_context(Client(connection, tempo=tempo))
+        client = await self._stack.enter_async_context(Client(connection, options=options))
         candidate = Candidate(identity, client, self.clock)
         self._tasks[identity] = asyncio.create_task(candidate.election.run(candidate.lead))
         return candidate

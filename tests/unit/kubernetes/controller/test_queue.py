@@ -11,10 +11,10 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from fairlead.adapters.kubernetes.answers import Busy
-from fairlead.adapters.kubernetes.objects import Key
-from fairlead.adapters.kubernetes.queue import Backlog, Pace, Queue, Work
 from fairlead.errors import Rejected
+from fairlead.kubernetes.api_errors import Busy
+from fairlead.kubernetes.controller.queue import Backlog, Queue, QueueOptions, Work
+from fairlead.kubernetes.objects import Key
 from tests.fakes.kubernetes.hand_clock import HandClock, settle
 
 NAMESPACES = ("red", "green", "blue")
@@ -27,7 +27,7 @@ class Promises(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.backlog = Backlog(Pace(first_delay=1, longest_delay=8))
+        self.backlog = Backlog(QueueOptions(first_delay=1, longest_delay=8))
         self.now = 0.0
         self.owed: set[Key] = set()
         self.later: dict[Key, float] = {}
@@ -112,7 +112,7 @@ TestPromises.settings = settings(max_examples=150, stateful_step_count=40, deadl
 
 
 def test_failures_back_off_to_a_bound_and_are_forgotten() -> None:
-    backlog = Backlog(Pace(first_delay=1, longest_delay=10))
+    backlog = Backlog(QueueOptions(first_delay=1, longest_delay=10))
 
     waits = [backlog.failed(A, 0, chance=1.0) for _ in range(6)]
     backlog.forget(A)
@@ -122,7 +122,7 @@ def test_failures_back_off_to_a_bound_and_are_forgotten() -> None:
 
 
 def test_changes_soon_after_a_look_are_one_look_after_the_rest() -> None:
-    backlog = Backlog(Pace(rest=0.1))
+    backlog = Backlog(QueueOptions(rest=0.1))
     backlog.add(A, 10.0)
     assert backlog.take(10.0) == A
     backlog.add(A, 10.0)
@@ -140,7 +140,7 @@ def test_changes_soon_after_a_look_are_one_look_after_the_rest() -> None:
 
 
 def test_a_rest_holds_up_no_other_key_and_none_that_waited_long() -> None:
-    backlog = Backlog(Pace(rest=0.1))
+    backlog = Backlog(QueueOptions(rest=0.1))
     for key in (A, B):
         backlog.add(key, 10.0)
         assert backlog.take(10.0) == key
@@ -154,7 +154,7 @@ def test_a_rest_holds_up_no_other_key_and_none_that_waited_long() -> None:
 
 
 def test_a_failed_key_that_changes_is_looked_at_after_its_rest() -> None:
-    backlog = Backlog(Pace(first_delay=8, rest=0.1))
+    backlog = Backlog(QueueOptions(first_delay=8, rest=0.1))
     backlog.add(A, 10.0)
     backlog.take(10.0)
     backlog.failed(A, 10.0, chance=1.0)
@@ -167,14 +167,14 @@ def test_a_failed_key_that_changes_is_looked_at_after_its_rest() -> None:
 
 
 def test_jitter_spreads_failures_over_half_the_wait() -> None:
-    backlog = Backlog(Pace(first_delay=8))
+    backlog = Backlog(QueueOptions(first_delay=8))
 
     assert backlog.failed(A, 0, chance=0.0) == 4
     assert backlog.failed(B, 0, chance=0.5) == 6
 
 
 def test_a_huge_number_of_failures_does_not_overflow() -> None:
-    backlog = Backlog(Pace(longest_delay=10))
+    backlog = Backlog(QueueOptions(longest_delay=10))
 
     assert max(backlog.failed(A, 0, chance=0.0) for _ in range(5000)) == 5
 
@@ -197,9 +197,9 @@ class Rig:
 
 
 @contextlib.asynccontextmanager
-async def running(work: Work | None = None, **pace: Any) -> AsyncIterator[Rig]:
+async def running(work: Work | None = None, **queue_options: Any) -> AsyncIterator[Rig]:
     clock = HandClock()
-    rig = Rig(Queue(Pace(**pace), clock.clock(), chance=lambda: 1.0), clock)
+    rig = Rig(Queue(QueueOptions(**queue_options), clock.clock(), chance=lambda: 1.0), clock)
     async with asyncio.TaskGroup() as tasks:
         tasks.create_task(rig.queue.run(work or rig.work))
         yield rig

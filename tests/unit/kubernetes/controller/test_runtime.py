@@ -5,15 +5,15 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from fairlead.adapters.kubernetes import credentials
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.objects import Key
-from fairlead.adapters.kubernetes.queue import Queue
-from fairlead.adapters.kubernetes.runtime import operate
-from fairlead.adapters.kubernetes.watch import Watches
 from fairlead.errors import Unavailable
-from tests.contract.kubernetes_samples import BOATS, CONFIG_MAPS, config_map
+from fairlead.kubernetes.cache.watch import Watches
+from fairlead.kubernetes.client import credentials
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.controller.queue import Queue
+from fairlead.kubernetes.controller.runtime import operate
+from fairlead.kubernetes.objects import Key
+from tests.contract.kubernetes_samples import CONFIG_MAPS, WIDGETS, config_map
 from tests.fakes.kubernetes.server import Server
 
 
@@ -53,9 +53,9 @@ async def test_closing_the_queue_ends_it(client: Client) -> None:
 
 async def test_a_kind_that_is_not_there_is_told(client: Client) -> None:
     watches = Watches(client)
-    watches.of(BOATS)
+    watches.of(WIDGETS)
 
-    with pytest.raises(Unavailable, match="boats"):
+    with pytest.raises(Unavailable, match="widgets"):
         await operate(watches, Queue(), nothing, sync_seconds=0.05)
 
 

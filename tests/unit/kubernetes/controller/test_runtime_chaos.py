@@ -6,23 +6,23 @@ import random
 
 import pytest
 
-from fairlead.adapters.kubernetes import credentials
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.objects import Key, key_of, uid_of, version_of
+from fairlead.kubernetes.client import credentials
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.objects import Key, key_of, uid_of, version_of
 from tests.contract.kubernetes_samples import (
-    BOATS,
     CONFIG_MAPS,
     CRDS,
-    boat,
-    boat_definition,
+    WIDGETS,
+    widget,
+    widget_definition,
 )
-from tests.contract.shipyard import Shipyard, working
+from tests.contract.sample_controller import RunningController, working
 from tests.fakes.kubernetes.hand_clock import settle
 from tests.fakes.kubernetes.server import Server
 from tests.fakes.kubernetes.storm import Meddle, Storm
 
-NAMES = [f"boat-{number}" for number in range(8)]
+NAMES = [f"widget-{number}" for number in range(8)]
 
 
 def meddling(hand: Client) -> Meddle:
@@ -32,12 +32,12 @@ def meddling(hand: Client) -> Meddle:
         part = Key("default", f"{name}-{dice.choice(['deck', 'hull', 'mast'])}")
         match dice.randrange(5):
             case 0:
-                await hand.create(BOATS, boat("default", name))
+                await hand.create(WIDGETS, widget("default", name))
             case 1:
-                await hand.delete(BOATS, key)
+                await hand.delete(WIDGETS, key)
             case 2:
                 spec = {"length": dice.randrange(1, 400), "sails": dice.randrange(3)}
-                await hand.patch(BOATS, key, {"spec": spec})
+                await hand.patch(WIDGETS, key, {"spec": spec})
             case 3:
                 await hand.patch(CONFIG_MAPS, part, {"data": {"length": "x"}})
             case _:
@@ -46,8 +46,8 @@ def meddling(hand: Client) -> Meddle:
     return meddle
 
 
-async def calm(yard: Shipyard, server: Server) -> None:
-    """Until the server itself holds exactly what the boats ask for."""
+async def calm(yard: RunningController, server: Server) -> None:
+    """Until the server itself holds exactly what the widgets ask for."""
     changed = asyncio.Event()
     server.store.listeners.append(lambda _: changed.set())
     async with asyncio.timeout(60):
@@ -58,12 +58,12 @@ async def calm(yard: Shipyard, server: Server) -> None:
                     await changed.wait()
 
 
-def is_true(yard: Shipyard, server: Server) -> bool:
-    boats = list(server.store.all(server.store.served[str(BOATS)]))
+def is_true(yard: RunningController, server: Server) -> bool:
+    widgets = list(server.store.all(server.store.served[str(WIDGETS)]))
     parts = list(server.store.all(server.store.served[str(CONFIG_MAPS)]))
     wanted = {
         f"{one['metadata']['name']}-{name}"
-        for one in boats
+        for one in widgets
         for name in ("deck", "hull", "mast")[: one["spec"]["sails"] + 1]
     }
     if {part["metadata"]["name"] for part in parts} != wanted:
@@ -72,7 +72,7 @@ def is_true(yard: Shipyard, server: Server) -> bool:
     return all(
         {(key, cache.version(key)) for key in cache.known()}
         == {(key_of(obj), int(version_of(obj))) for obj in held}
-        for cache, held in ((yard.boats, boats), (yard.parts, parts))
+        for cache, held in ((yard.widgets, widgets), (yard.parts, parts))
     )
 
 
@@ -81,9 +81,9 @@ async def test_it_converges_after_any_storm(seed: int) -> None:
     async with Server().running() as server:
         connection = Connection(server.url, credentials.Fixed())
         async with Client(connection, manager="hand") as hand:
-            await hand.create(CRDS, boat_definition())
+            await hand.create(CRDS, widget_definition())
             for name in NAMES[:5]:
-                await hand.create(BOATS, boat("default", name))
+                await hand.create(WIDGETS, widget("default", name))
             storm = Storm(server, meddling(hand), seed)
 
             async with working(connection, "default", seed) as yard:
@@ -92,10 +92,10 @@ async def test_it_converges_after_any_storm(seed: int) -> None:
                 server.faults.clear()
                 await calm(yard, server)
                 writes = yard.writes
-                await yard.look_at_all()
+                await yard.reconcile_all()
 
                 assert yard.writes == writes
-                owners = {uid_of(one) for one in yard.boats.all()}
+                owners = {uid_of(one) for one in yard.widgets.all()}
                 assert all(
                     part["metadata"]["ownerReferences"][0]["uid"] in owners
                     for part in yard.parts.all()

@@ -6,20 +6,24 @@ from typing import Any
 import yaml
 
 from fairlead import settings
-from fairlead.adapters.kubernetes import credentials, manifests, operator, workload
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.objects import Key, Object
-from fairlead.adapters.kubernetes.reviewing import Desk
-from fairlead.adapters.kubernetes.workload import Options
-from tests.contract.boat_kind import BOAT, SKIFF
+from fairlead.kubernetes.client import credentials
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.install import manifests, workload
+from fairlead.kubernetes.install.workload import Options
+from fairlead.kubernetes.objects import Key, Object
+from fairlead.kubernetes.operator import operator
+from fairlead.kubernetes.webhook.webhook import WebhookPlace
+from tests.contract.sample_kinds import GIZMO, WIDGET
 from tools import manifests as written
 
-OPTIONS = Options(image="registry.test/fairlead:1", namespace="ops", webhooks=False)
+OPTIONS = Options(
+    image="registry.test/fairlead:1", namespace="ops", webhooks=False, everywhere=True
+)
 HOOKED = replace(OPTIONS, webhooks=True)
 
 
 def made(options: Options = OPTIONS) -> list[Object]:
-    return manifests.documents([BOAT, SKIFF], options)
+    return manifests.documents([WIDGET, GIZMO], options)
 
 
 def only(kind: str, options: Options = OPTIONS) -> Any:
@@ -61,9 +65,21 @@ def test_no_right_is_a_wildcard_and_none_is_over_secrets_but_our_own() -> None:
 
     assert not [rule for rule in rules if "*" in str(rule)]
     about_secrets = [rule for rule in rules if "secrets" in rule["resources"]]
-    assert [rule["verbs"] for rule in about_secrets] == [["create"], ["get", "update"]]
-    assert about_secrets[1]["resourceNames"] == ["fairlead-operator-webhook"]
-    assert not [rule for rule in granted(OPTIONS) if "secrets" in rule["resources"]]
+    assert [(rule["verbs"], rule.get("resourceNames")) for rule in about_secrets] == [
+        (["create"], None),
+        (["get"], ["fairlead-operator-status"]),
+        (["get", "update"], ["fairlead-operator-webhook"]),
+    ]
+    assert [rule for rule in granted(OPTIONS) if "secrets" in rule["resources"]] == [
+        *about_secrets[:2]
+    ]
+
+
+def test_whoever_reviews_may_ask_what_others_may_do() -> None:
+    asking = [r for r in granted(HOOKED) if "subjectaccessreviews" in r["resources"]]
+
+    assert [rule["verbs"] for rule in asking] == [["create"]]
+    assert not [r for r in granted(OPTIONS) if "subjectaccessreviews" in r["resources"]]
 
 
 def test_the_webhook_configuration_is_ours_by_name_only() -> None:
@@ -78,18 +94,28 @@ def test_the_webhook_configuration_is_ours_by_name_only() -> None:
 def test_only_a_kind_with_a_finalizer_may_be_written() -> None:
     rules = {tuple(rule["resources"]): rule["verbs"] for rule in granted(OPTIONS)}
 
-    assert "patch" not in rules["boats",]
-    assert "patch" in rules["skiffs",]
-    assert rules["boats/status",] == ["patch"]
+    assert "patch" not in rules["widgets",]
+    assert "patch" in rules["gizmos",]
+    assert rules["widgets/status",] == ["patch"]
 
 
 def test_one_watched_namespace_needs_no_right_over_the_cluster() -> None:
-    narrow = replace(OPTIONS, watched="shop")
+    narrow = replace(OPTIONS, watched="shop", everywhere=False)
     there = [each for each in made(narrow) if each["metadata"].get("namespace") == "shop"]
 
     assert "ClusterRole" not in kinds_of(narrow)
     assert [each["kind"] for each in there] == ["Role", "RoleBinding"]
     assert there[1]["subjects"][0]["namespace"] == "ops"
+
+
+def test_by_default_an_operator_has_rights_in_its_own_namespace_only() -> None:
+    usual = Options(image="registry.test/fairlead:1", namespace="ops", webhooks=False)
+    roles = [each for each in made(usual) if "Role" in each["kind"]]
+
+    assert {each["kind"] for each in roles} == {"Role", "RoleBinding"}
+    assert {each["metadata"]["namespace"] for each in roles} == {"ops"}
+    (container,) = only("Deployment", usual)["spec"]["template"]["spec"]["containers"]
+    assert {"name": "FAIRLEAD_OPERATOR_NAMESPACE", "value": "ops"} in container["env"]
 
 
 def test_the_pod_can_do_no_harm() -> None:
@@ -120,7 +146,7 @@ def test_the_database_comes_from_a_secret_and_its_port_is_opened() -> None:
 
 
 def test_without_an_operator_objects_come_in_unless_told_otherwise() -> None:
-    strict = replace(HOOKED, failure_policy="Fail", watched="shop")
+    strict = replace(HOOKED, failure_policy="Fail", watched="shop", everywhere=False)
     kept_out = only("ValidatingWebhookConfiguration", strict)["webhooks"][0]
 
     assert (
@@ -145,10 +171,11 @@ def test_each_shard_has_a_deployment_and_may_hold_its_lease() -> None:
     pods = [each for each in made(sharded) if each["kind"] == "Deployment"]
     here = Connection("https://nowhere.test", credentials.Fixed(), namespace="ops")
     told = [
-        operator.orders(settings_of(pod).operator, [BOAT], here, elect=True).candidacy
+        operator.orders(settings_of(pod).operator, [WIDGET], here, elect=True).candidacy
         for pod in pods
     ]
-    (rule,) = [r for r in granted(sharded) if r.get("resourceNames")]
+    named = [r for r in granted(sharded) if r.get("resourceNames")]
+    (rule,) = [r for r in named if r["resources"] == ["leases"]]
 
     assert [pod["metadata"]["name"] for pod in pods] == [f"fairlead-operator-{n}" for n in range(3)]
     assert [one.key.name for one in told if one] == rule["resourceNames"]
@@ -160,14 +187,17 @@ def test_each_shard_has_a_deployment_and_may_hold_its_lease() -> None:
 
 def test_the_pod_reviews_under_the_names_that_its_rights_have() -> None:
     here = Connection("https://nowhere.test", credentials.Fixed(), namespace="ops")
-    desk = operator.orders(settings_of(only("Deployment", HOOKED)).operator, [], here, elect=True)
+    admission_server = operator.orders(
+        settings_of(only("Deployment", HOOKED)).operator, [], here, elect=True
+    )
     hook = only("ValidatingWebhookConfiguration", HOOKED)
     secrets = [rule for rule in granted(HOOKED) if "secrets" in rule["resources"]]
 
-    assert desk.desk == Desk(
+    assert admission_server.status_key == secrets[1]["resourceNames"][0]
+    assert admission_server.admission_server == WebhookPlace(
         "0.0.0.0",  # noqa: S104 - the pod's own network
         workload.WEBHOOK_PORT,
         hook["metadata"]["name"],
-        Key("ops", secrets[1]["resourceNames"][0]),
+        Key("ops", secrets[2]["resourceNames"][0]),
     )
     assert not settings_of(only("Deployment")).operator.operator_webhooks_listen

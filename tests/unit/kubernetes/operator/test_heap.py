@@ -5,11 +5,11 @@ import sys
 
 import pytest
 
-from fairlead.adapters import heap
+from fairlead.kubernetes.operator import heap
 
 _BURST = """
 import sys
-from fairlead.adapters import heap
+from fairlead.kubernetes.operator import heap
 
 def resident():
     with open("/proc/self/statm") as told:

@@ -11,23 +11,27 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from fairlead import bootstrap, settings
-from fairlead.adapters import otlp
-from fairlead.adapters.kubernetes import credentials, operator, rights
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.objects import Key, Object, Selection, uid_of
-from fairlead.adapters.kubernetes.schema import CRDS
-from fairlead.adapters.kubernetes.shards import Shard
-from fairlead.engine import library, service
+from fairlead.bootstrap import operator as wiring
+from fairlead.bootstrap import tracing as tracing_
+from fairlead.clients import otlp
+from fairlead.engine import service, visibility
 from fairlead.errors import Rejected
-from fairlead.intents.kubernetes import Api, Related
+from fairlead.kubernetes import rbac
+from fairlead.kubernetes.client import credentials
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.controller.shards import Shard
+from fairlead.kubernetes.kinds import Api, Related
+from fairlead.kubernetes.objects import Key, Object, Selection, uid_of
+from fairlead.kubernetes.operator import operator
+from fairlead.kubernetes.schema import CRDS
 from fairlead.settings import OperatorSettings
 from tests.fakes.kubernetes.server import Fault, Request, Server
-from tests.operator.flotilla import CONFIG_MAPS, FLOTILLAS, KIND, flotilla
-from tests.operator.working import Fleet, lease, quick, working
+from tests.operator.sample_kind import BUNDLES, CONFIG_MAPS, KIND, bundle
+from tests.operator.workers import RunningOperator, lease, quick, working
 
-SHIPS = rights.resource(CONFIG_MAPS)
-FLEETS = rights.resource(FLOTILLAS)
+GADGETS = rbac.resource(CONFIG_MAPS)
+BUNDLE_RESOURCE = rbac.resource(BUNDLES)
 LONG = "n" * 120
 
 
@@ -41,14 +45,14 @@ class Bay:
 
     async def launch(self, *names: str) -> None:
         for name in names:
-            await self.hand.create(FLEETS, flotilla("default", name))
+            await self.hand.create(BUNDLE_RESOURCE, bundle("default", name))
 
     async def cargoes(self) -> list[str]:
-        found = self.hand.each(SHIPS, Selection("default"))
+        found = self.hand.each(GADGETS, Selection("default"))
         return [one["data"]["cargo"] async for one in found]
 
     async def get(self, name: str) -> Object:
-        return await self.hand.get(FLEETS, Key("default", name))
+        return await self.hand.get(BUNDLE_RESOURCE, Key("default", name))
 
 
 @pytest.fixture
@@ -56,44 +60,44 @@ async def bay() -> AsyncIterator[Bay]:
     async with Server().running() as server:
         connection = Connection(server.url, credentials.Fixed())
         async with Client(connection, manager="hand") as hand:
-            await hand.create(CRDS, rights.definition(KIND))
+            await hand.create(CRDS, rbac.definition(KIND))
             yield Bay(server, connection, hand)
 
 
-async def live_streams(fleet: Fleet) -> list[str]:
-    engine = fleet.operator.engine
+async def live_streams(running_operator: RunningOperator) -> list[str]:
+    engine = running_operator.operator.engine
     assert engine is not None
-    which = library.StreamFilter(machine="flotilla", ended=False)
-    return [one.name for one in await engine.read(lambda s: library.streams(s, which))]
+    which = visibility.StreamFilter(machine="bundle", ended=False)
+    return [one.name for one in await engine.read(lambda s: visibility.streams(s, which))]
 
 
 async def test_an_object_costs_four_writes_and_then_none(bay: Bay, tmp_path: Path) -> None:
     await bay.launch("a", "b")
 
-    async with working(bay.connection, "default", tmp_path) as fleet:
-        await fleet.until_done()
-        first = fleet.writes
-        engine = fleet.operator.engine
+    async with working(bay.connection, "default", tmp_path) as running_operator:
+        await running_operator.until_done()
+        first = running_operator.writes
+        engine = running_operator.operator.engine
         assert engine is not None
         commits = engine.counts.commits
-        before = fleet.requests.copy()
-        fleet.look_at_all()
-        await fleet.settled()
+        before = running_operator.requests.copy()
+        running_operator.reconcile_all()
+        await running_operator.settled()
 
     assert first == 8
-    assert (fleet.requests - before).total() == 0
+    assert (running_operator.requests - before).total() == 0
     assert engine.counts.commits == commits
 
 
 @pytest.mark.parametrize("name", ["a", LONG], ids=["short", "long"])
 async def test_a_restart_goes_on_with_its_store(bay: Bay, tmp_path: Path, name: str) -> None:
     await bay.launch(name)
-    async with working(bay.connection, "default", tmp_path) as fleet:
-        await fleet.until_done()
+    async with working(bay.connection, "default", tmp_path) as running_operator:
+        await running_operator.until_done()
 
-    await bay.hand.patch(FLEETS, Key("default", name), {"spec": {"cargo": "silk"}})
-    async with working(bay.connection, "default", tmp_path) as fleet:
-        await fleet.until_done()
+    await bay.hand.patch(BUNDLE_RESOURCE, Key("default", name), {"spec": {"cargo": "silk"}})
+    async with working(bay.connection, "default", tmp_path) as running_operator:
+        await running_operator.until_done()
 
     assert await bay.cargoes() == ["silk"] * 3
     assert (await bay.get(name))["status"]["voyages"] == 2
@@ -103,17 +107,17 @@ async def test_objects_that_went_while_nobody_looked_end_their_streams(
     bay: Bay, tmp_path: Path
 ) -> None:
     await bay.launch("a", "b")
-    async with working(bay.connection, "default", tmp_path) as fleet:
-        await fleet.until_done()
+    async with working(bay.connection, "default", tmp_path) as running_operator:
+        await running_operator.until_done()
     gone = uid_of(await bay.get("a"))
-    await bay.hand.delete(FLEETS, Key("default", "a"))
+    await bay.hand.delete(BUNDLE_RESOURCE, Key("default", "a"))
 
-    async with working(bay.connection, "default", tmp_path) as fleet:
-        await fleet.operator.leading.wait()
-        engine = fleet.operator.engine
+    async with working(bay.connection, "default", tmp_path) as running_operator:
+        await running_operator.operator.leading.wait()
+        engine = running_operator.operator.engine
         assert engine is not None
         await until_committed(engine)
-        left = await live_streams(fleet)
+        left = await live_streams(running_operator)
 
     assert [one for one in left if gone in one] == []
     assert len(left) == 1
@@ -127,16 +131,16 @@ async def until_committed(engine: service.Engine) -> None:
 
 async def test_a_store_older_than_the_status_catches_up(bay: Bay, tmp_path: Path) -> None:
     await bay.launch("a")
-    async with working(bay.connection, "default", tmp_path / "old") as fleet:
-        await fleet.until_done()
+    async with working(bay.connection, "default", tmp_path / "old") as running_operator:
+        await running_operator.until_done()
     for cargo in ("silk", "salt"):
-        await bay.hand.patch(FLEETS, Key("default", "a"), {"spec": {"cargo": cargo}})
-        async with working(bay.connection, "default", tmp_path / "new") as fleet:
-            await fleet.until_done()
+        await bay.hand.patch(BUNDLE_RESOURCE, Key("default", "a"), {"spec": {"cargo": cargo}})
+        async with working(bay.connection, "default", tmp_path / "new") as running_operator:
+            await running_operator.until_done()
 
-    await bay.hand.patch(FLEETS, Key("default", "a"), {"spec": {"cargo": "tin"}})
-    async with working(bay.connection, "default", tmp_path / "old") as fleet:
-        await fleet.until_done()
+    await bay.hand.patch(BUNDLE_RESOURCE, Key("default", "a"), {"spec": {"cargo": "tin"}})
+    async with working(bay.connection, "default", tmp_path / "old") as running_operator:
+        await running_operator.until_done()
 
     assert (await bay.get("a"))["status"]["voyages"] == 4
 
@@ -146,7 +150,7 @@ async def test_a_shared_store_serves_the_next_leader(bay: Bay, postgres_url: str
         store=settings.StoreSettings(database_url=postgres_url),
         engine=settings.EngineSettings(poll_seconds=0.1, drain_seconds=1.0),
     )
-    shared = bootstrap.engines(chosen, bootstrap.Cast(kinds=[KIND]))
+    shared = wiring.engines(chosen, bootstrap.Installation(kinds=[KIND]))
     times = {"duration": 30.0, "renew_deadline": 20.0, "retry": 0.1}
     await bay.launch("a")
 
@@ -157,9 +161,9 @@ async def test_a_shared_store_serves_the_next_leader(bay: Bay, postgres_url: str
         ) as second:
             first.task.cancel()
             await asyncio.wait({first.task})
-            await bay.hand.patch(FLEETS, Key("default", "a"), {"spec": {"cargo": "silk"}})
+            await bay.hand.patch(BUNDLE_RESOURCE, Key("default", "a"), {"spec": {"cargo": "silk"}})
             await second.operator.leading.wait()
-            await second.until(lambda: second.flotillas[0]["metadata"]["generation"] == 2)
+            await second.until(lambda: second.bundles[0]["metadata"]["generation"] == 2)
             await second.until_done()
             streams = await live_streams(second)
 
@@ -168,7 +172,7 @@ async def test_a_shared_store_serves_the_next_leader(bay: Bay, postgres_url: str
     assert len(streams) == 1
 
 
-async def test_an_old_wish_never_undoes_a_newer_one(bay: Bay, tmp_path: Path) -> None:
+async def test_an_old_request_never_undoes_a_newer_one(bay: Bay, tmp_path: Path) -> None:
     """The first round fails at its last child; the second overtakes it while it waits."""
 
     def third_child(request: Request) -> bool:
@@ -176,21 +180,23 @@ async def test_an_old_wish_never_undoes_a_newer_one(bay: Bay, tmp_path: Path) ->
 
     await bay.launch("a")
     bay.server.faults.append(Fault(409, 2, reason="Conflict", only=third_child))
-    async with working(bay.connection, "default", tmp_path) as fleet:
-        await fleet.operator.leading.wait()
-        await bay.hand.patch(FLEETS, Key("default", "a"), {"spec": {"cargo": "silk"}})
-        await fleet.until(lambda: fleet.flotillas[0]["metadata"]["generation"] == 2)
-        await fleet.until_done()
+    async with working(bay.connection, "default", tmp_path) as running_operator:
+        await running_operator.operator.leading.wait()
+        await bay.hand.patch(BUNDLE_RESOURCE, Key("default", "a"), {"spec": {"cargo": "silk"}})
+        await running_operator.until(
+            lambda: running_operator.bundles[0]["metadata"]["generation"] == 2
+        )
+        await running_operator.until_done()
 
     assert await bay.cargoes() == ["silk"] * 3
 
 
 async def test_health_and_figures_are_told(bay: Bay, tmp_path: Path) -> None:
     await bay.launch("a")
-    async with working(bay.connection, "default", tmp_path) as fleet:
-        await fleet.until_done()
+    async with working(bay.connection, "default", tmp_path) as running_operator:
+        await running_operator.until_done()
         async with (
-            fleet.operator.answering("127.0.0.1:0") as address,
+            running_operator.operator.answering("127.0.0.1:0") as address,
             aiohttp.ClientSession(address) as asking,
         ):
             async with asking.get("/healthz") as alive, asking.get("/readyz") as ready:
@@ -202,38 +208,40 @@ async def test_health_and_figures_are_told(bay: Bay, tmp_path: Path) -> None:
     assert "fairlead_operator_leader 1.0" in figures
     assert "fairlead_operator_objects 1.0" in figures
     assert 'resource="configmaps",verb="create"} 3.0' in figures
+    assert "fairlead_store_up 1.0" in figures
+    assert "fairlead_effect_duration_seconds_bucket" in figures
 
 
 async def test_an_operator_without_caches_is_not_ready(bay: Bay, tmp_path: Path) -> None:
     bay.server.faults.append(Fault(500, 1000))
     async with (
-        working(bay.connection, "default", tmp_path) as fleet,
-        fleet.operator.answering("127.0.0.1:0") as address,
+        working(bay.connection, "default", tmp_path) as running_operator,
+        running_operator.operator.answering("127.0.0.1:0") as address,
         aiohttp.ClientSession(address) as asking,
         asking.get("/readyz") as answer,
     ):
         told = await answer.json()
 
     assert answer.status == 503
-    assert told["reasons"] == ["the caches are not yet filled"]
+    assert told["reasons"] == ["caches are not synced yet"]
 
 
 async def test_other_shards_are_left_alone(bay: Bay, tmp_path: Path) -> None:
     await bay.launch("a")
     shard = next(one for one in (Shard(0, 2), Shard(1, 2)) if not one.owns(Key("default", "a")))
 
-    async with working(bay.connection, "default", tmp_path, shard=shard) as fleet:
-        await fleet.operator.leading.wait()
-        await fleet.settled()
+    async with working(bay.connection, "default", tmp_path, shard=shard) as running_operator:
+        await running_operator.operator.leading.wait()
+        await running_operator.settled()
 
-    assert fleet.writes == 0
+    assert running_operator.writes == 0
 
 
 @pytest.mark.parametrize("listen", ["8601", "here:port", "127.0.0.1:70000", ""])
 async def test_a_place_to_answer_must_be_one(bay: Bay, tmp_path: Path, listen: str) -> None:
-    async with working(bay.connection, "default", tmp_path) as fleet:
-        with pytest.raises(Rejected, match="not an address and port"):
-            async with fleet.operator.answering(listen):
+    async with working(bay.connection, "default", tmp_path) as running_operator:
+        with pytest.raises(Rejected, match="invalid address and port"):
+            async with running_operator.operator.answering(listen):
                 pass
 
 
@@ -270,34 +278,34 @@ def test_orders_follow_the_settings() -> None:
 
 
 def test_rights_follow_the_kind() -> None:
-    rules = {(rule["apiGroups"][0], rule["resources"][0]): rule for rule in rights.rules([KIND])}
+    rules = {(rule["apiGroups"][0], rule["resources"][0]): rule for rule in rbac.rules([KIND])}
 
     assert rules["", "configmaps"]["verbs"] == [
         "create", "delete", "get", "list", "patch", "watch",
     ]  # fmt: skip
-    assert rules["tests.fairlead.dev", "flotillas"]["verbs"] == ["get", "list", "patch", "watch"]
-    assert rules["tests.fairlead.dev", "flotillas/status"]["verbs"] == ["patch"]
+    assert rules["tests.fairlead.dev", "bundles"]["verbs"] == ["get", "list", "patch", "watch"]
+    assert rules["tests.fairlead.dev", "bundles/status"]["verbs"] == ["patch"]
     assert not any("*" in rule["verbs"] or "*" in rule["resources"] for rule in rules.values())
 
 
 def test_a_status_has_no_defaults_and_a_spec_has() -> None:
-    (version,) = rights.definition(KIND)["spec"]["versions"]
+    (version,) = rbac.definition(KIND)["spec"]["versions"]
     found = version["schema"]["openAPIV3Schema"]["properties"]
 
-    assert found["spec"]["properties"]["ships"]["default"] == 3
+    assert found["spec"]["properties"]["gadgets"]["default"] == 3
     assert "default" not in str(found["status"])
 
 
 async def test_each_effect_on_the_cluster_leaves_a_span(bay: Bay, tmp_path: Path) -> None:
     spans = InMemorySpanExporter()
-    tracing = bootstrap.Tracing(otlp.provided(SimpleSpanProcessor(spans)).tracer, on=True)
+    tracing = tracing_.Tracing(otlp.provided(SimpleSpanProcessor(spans)).tracer, on=True)
     await bay.launch("north")
-    engine = bootstrap.engines(quick(tmp_path), bootstrap.Cast(kinds=[KIND]), tracing)
+    engine = wiring.engines(quick(tmp_path), bootstrap.Installation(kinds=[KIND]), tracing)
 
-    async with working(bay.connection, "default", engine) as fleet:
-        await fleet.until_done()
+    async with working(bay.connection, "default", engine) as running_operator:
+        await running_operator.until_done()
 
     found = [dict(span.attributes or {}) for span in spans.get_finished_spans()]
     assert [one["fairlead.effect"] for one in found] == ["ApplyChildren", "PublishStatus"]
     uid = uid_of(await bay.get("north"))
-    assert {one["fairlead.stream"] for one in found} == {f"flotilla/default/north/{uid}"}
+    assert {one["fairlead.stream"] for one in found} == {f"bundle/default/north/{uid}"}

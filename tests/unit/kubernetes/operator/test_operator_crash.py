@@ -1,4 +1,4 @@
-"""The operator dies at every commit of a flotilla's life, and the next one goes on.
+"""The operator dies at every commit of a bundle's life, and the next one goes on.
 
 The store breaks for good before or after its 1st, 2nd, … commit, and the process is cancelled
 there; the next one finds either that store or none at all.
@@ -12,20 +12,21 @@ from pathlib import Path
 import pytest
 
 from fairlead import bootstrap
-from fairlead.adapters.kubernetes import credentials, rights
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.objects import Key, Selection
-from fairlead.adapters.kubernetes.operator import Working
-from fairlead.adapters.kubernetes.schema import CRDS
 from fairlead.engine import outbox, service
 from fairlead.engine.testing import Fuse, FusedStore
+from fairlead.kubernetes import rbac
+from fairlead.kubernetes.client import credentials
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.objects import Key, Selection
+from fairlead.kubernetes.operator.operator import Working
+from fairlead.kubernetes.schema import CRDS
 from tests.fakes.kubernetes.server import Request, Server
-from tests.operator.flotilla import CONFIG_MAPS, FLOTILLAS, KIND, flotilla
-from tests.operator.working import Fleet, quick, working
+from tests.operator.sample_kind import BUNDLES, CONFIG_MAPS, KIND, bundle
+from tests.operator.workers import RunningOperator, quick, working
 
-FLEETS = rights.resource(FLOTILLAS)
-SHIPS = rights.resource(CONFIG_MAPS)
+BUNDLE_RESOURCE = rbac.resource(BUNDLES)
+GADGETS = rbac.resource(CONFIG_MAPS)
 HERE = Key("default", "north")
 LEASE = 0.5
 # The worker registers, then: the plan, the confirmed children, the published status.
@@ -37,26 +38,30 @@ def fused(folder: Path, fuse: Fuse) -> Working:
     chosen = quick(folder, LEASE)
 
     @contextlib.asynccontextmanager
-    async def made(handlers: outbox.Handlers) -> AsyncIterator[service.Engine]:
-        cast = bootstrap.Cast(machines=[KIND.machine], handlers=handlers)
-        kept = bootstrap.store(chosen.store, cast)
+    async def made(handlers: outbox.QueueHandlers) -> AsyncIterator[service.Engine]:
+        cast = bootstrap.Installation(machines=[KIND.machine], queues=handlers)
+        kept = cast.store(chosen.store)
         kept.migrate()
-        async with bootstrap.engine(chosen, cast, FusedStore(kept, fuse)).running() as engine:
+        async with cast.engine(chosen, FusedStore(kept, fuse)).running() as engine:
             yield engine
 
     return made
 
 
-async def burn(fleet: Fleet, fuse: Fuse) -> None:
+async def burn(running_operator: RunningOperator, fuse: Fuse) -> None:
     """Until the fuse has blown or the work is done; either may come without a word."""
     async with asyncio.timeout(30):
-        while not fuse.blown and not fleet.task.done() and not (fleet.flotillas and done(fleet)):
-            await asyncio.wait({fleet.task}, timeout=0.005)
+        while (
+            not fuse.blown
+            and not running_operator.task.done()
+            and not (running_operator.bundles and done(running_operator))
+        ):
+            await asyncio.wait({running_operator.task}, timeout=0.005)
 
 
-def done(fleet: Fleet) -> bool:
-    engine = fleet.operator.engine
-    return fleet.is_done() and engine is not None and not engine.in_flight
+def done(running_operator: RunningOperator) -> bool:
+    engine = running_operator.operator.engine
+    return running_operator.is_done() and engine is not None and not engine.in_flight
 
 
 async def cut(folder: Path, fuse: Fuse, *, empty: bool) -> None:
@@ -65,19 +70,21 @@ async def cut(folder: Path, fuse: Fuse, *, empty: bool) -> None:
         Client(Connection(server.url, credentials.Fixed()), manager="hand") as hand,
     ):
         connection = Connection(server.url, credentials.Fixed())
-        await hand.create(CRDS, rights.definition(KIND))
-        await hand.create(FLEETS, flotilla("default", "north"))
-        async with working(connection, "default", fused(folder / "kept", fuse)) as fleet:
-            await burn(fleet, fuse)
+        await hand.create(CRDS, rbac.definition(KIND))
+        await hand.create(BUNDLE_RESOURCE, bundle("default", "north"))
+        async with working(connection, "default", fused(folder / "kept", fuse)) as running_operator:
+            await burn(running_operator, fuse)
         store = folder / ("empty" if empty else "kept")
-        async with working(connection, "default", store) as fleet:
-            await fleet.until_done()
-        found = await hand.get(FLEETS, HERE)
-        ships = [ship["data"]["cargo"] async for ship in hand.each(SHIPS, Selection("default"))]
+        async with working(connection, "default", store) as running_operator:
+            await running_operator.until_done()
+        found = await hand.get(BUNDLE_RESOURCE, HERE)
+        gadgets = [
+            gadget["data"]["cargo"] async for gadget in hand.each(GADGETS, Selection("default"))
+        ]
         made = sum(request.path.endswith("/configmaps") for request in creates(server))
 
     assert found["status"]["voyages"] == 1
-    assert ships == ["tea"] * 3
+    assert gadgets == ["tea"] * 3
     assert made == 3
 
 

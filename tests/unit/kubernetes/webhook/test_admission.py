@@ -14,33 +14,35 @@ import aiohttp
 import pytest
 from cryptography import x509
 
-from fairlead.adapters.kubernetes import admission, certificates, credentials
-from fairlead.adapters.kubernetes.admission import Problem, Question, Verdict, Webhooks
-from fairlead.adapters.kubernetes.certificates import Certificates, Station
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.clock import utc_now
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.objects import Key, Object
 from fairlead.errors import Corrupt, NotFound, Rejected
-from tests.contract.kubernetes_samples import boat
+from fairlead.kubernetes.client import credentials
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.clock import utc_now
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.objects import Key, Object
+from fairlead.kubernetes.webhook import admission, certificates
+from fairlead.kubernetes.webhook.admission import Problem, Question, User, Verdict, Webhooks
+from fairlead.kubernetes.webhook.certificates import CertificatePlace, Certificates
+from tests.contract.kubernetes_samples import widget
 from tests.fakes.kubernetes.hand_clock import START, HandClock, ticking
 from tests.fakes.kubernetes.kinds import SECRETS, WEBHOOKS
 from tests.fakes.kubernetes.server import Fault, Server
 
 SECRET = Key("default", "fairlead-webhook")
-STATION = Station(SECRET, ("fairlead.default.svc", "127.0.0.1"), ((WEBHOOKS, "fairlead"),))
+PLACE = CertificatePlace(SECRET, ("fairlead.default.svc", "127.0.0.1"), ((WEBHOOKS, "fairlead"),))
 DAY = 86_400
+ANN = {"username": "ann", "uid": "u7", "groups": ["devs"], "extra": {"scopes": ["a"]}}
 
 
 def asked(obj: Object | None = None, **request: Any) -> bytes:
     body = {"uid": "u-1", "operation": "CREATE", "name": "a", "namespace": "shop", **request}
-    body["object"] = obj or boat("shop", "a")
+    body["object"] = obj or widget("shop", "a")
     review = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": body}
     return json.dumps(review).encode()
 
 
 def answer(reviewer: admission.Reviewer, **request: Any) -> Any:
-    return json.loads(admission.review(asked(**request), reviewer))["response"]
+    return json.loads(admission.review(asked(**request), reviewer).answer())["response"]
 
 
 def test_what_has_no_problem_is_allowed() -> None:
@@ -77,15 +79,15 @@ def test_the_question_holds_all_that_a_reviewer_needs() -> None:
         seen.append(question)
         return Verdict()
 
-    old = boat("shop", "a", length=3)
-    answer(note, operation="UPDATE", oldObject=old, userInfo={"username": "ann"}, dryRun=True)
+    old = widget("shop", "a", length=3)
+    answer(note, operation="UPDATE", oldObject=old, userInfo=ANN, dryRun=True)
 
     (question,) = seen
     assert question.operation == "UPDATE"
     assert question.object is not None
     assert question.object["spec"]["length"] == 12
     assert question.old == old
-    assert question.user == "ann"
+    assert question.user == User("ann", "u7", ["devs"], {"scopes": ["a"]})
     assert question.is_dry_run
 
 
@@ -106,8 +108,8 @@ class World:
         # Begins now: handshakes check certificates by the real clock.
         self.clock.seconds = (utc_now() - START).total_seconds()
 
-    def replica(self, station: Station = STATION) -> Certificates:
-        return Certificates(self.client, station, self.clock.clock())
+    def replica(self, controller: CertificatePlace = PLACE) -> Certificates:
+        return Certificates(self.client, controller, self.clock.clock())
 
     async def ensured(self, replica: Certificates) -> None:
         """A whole look, with the time that it waits for the API servers."""
@@ -274,8 +276,8 @@ async def test_a_deleted_secret_is_made_anew_and_nobody_is_cut_off(world: World)
 
 
 async def test_the_pair_is_for_the_names_that_the_configuration_uses(world: World) -> None:
-    station = Station(SECRET, configurations=STATION.configurations)
-    replica = world.replica(station)
+    controller = CertificatePlace(SECRET, configurations=PLACE.configurations)
+    replica = world.replica(controller)
     with pytest.raises(NotFound, match="no webhook in the configuration: fairlead"):
         await replica.ensure()
 

@@ -5,25 +5,26 @@ from typing import Any
 
 import pytest
 
-from fairlead.adapters.kubernetes import admission
-from fairlead.adapters.kubernetes.objects import Object
-from fairlead.adapters.kubernetes.reviewing import path_of, reviewer
 from fairlead.errors import Rejected
-from fairlead.intents.kubernetes import Kind
-from tests.operator.flotilla import FLOTILLA, KIND, flotilla
+from fairlead.kubernetes.kinds import Kind
+from fairlead.kubernetes.objects import Object
+from fairlead.kubernetes.webhook import admission
+from fairlead.kubernetes.webhook.webhook import path_of, reviewer
+from tests.operator.sample_kind import BUNDLE, KIND, bundle
 
-BAD = flotilla("bay", "north", cargo="contraband")
+BAD = bundle("bay", "north", cargo="contraband")
 
 
 def answer(kind: Kind, new: Object | None, old: Object | None = None) -> Any:
     request = {"uid": "u-1", "operation": "UPDATE" if old else "CREATE", "object": new}
     request |= {"oldObject": old, "namespace": "bay", "name": "north"}
     body = {"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request}
-    return json.loads(admission.review(json.dumps(body).encode(), reviewer(kind)))["response"]
+    reviewed = admission.review(json.dumps(body).encode(), reviewer(kind))
+    return json.loads(reviewed.answer())["response"]
 
 
 def test_each_kind_has_the_path_that_its_webhook_names() -> None:
-    assert path_of(KIND) == "/validate/flotillas.tests.fairlead.dev"
+    assert path_of(KIND) == "/validate/bundles.tests.fairlead.dev"
 
 
 def test_a_problem_is_told_with_its_field() -> None:
@@ -35,11 +36,11 @@ def test_a_problem_is_told_with_its_field() -> None:
 
 
 def test_what_was_before_is_known_to_the_review() -> None:
-    held = flotilla("bay", "north", hold=True, ships=3)
+    held = bundle("bay", "north", hold=True, gadgets=3)
 
-    said = answer(KIND, flotilla("bay", "north", hold=True, ships=1), held)
+    said = answer(KIND, bundle("bay", "north", hold=True, gadgets=1), held)
 
-    assert said["status"]["message"] == "spec.ships: a held flotilla keeps its ships: 3"
+    assert said["status"]["message"] == "spec.gadgets: a held bundle keeps its gadgets: 3"
 
 
 def test_a_bad_object_can_still_be_deleted() -> None:
@@ -66,10 +67,10 @@ def test_what_no_review_reads_is_not_reviewed(change: Object, *, allowed: bool) 
 
 def test_a_review_that_refuses_as_a_whole_is_told_of_the_spec() -> None:
     def review(new: Object, _: Object | None) -> list[tuple[str, str]]:
-        raise Rejected(f"no such harbour: {new['metadata']['name']}", hint="build one")
+        raise Rejected(f"no such port: {new['metadata']['name']}", hint="build one")
 
     kind = Kind(
-        KIND.api, FLOTILLA, KIND.shown, observe=KIND.observe, delete=KIND.delete, review=review
+        KIND.api, BUNDLE, KIND.shown, observe=KIND.observe, delete=KIND.delete, review=review
     )
 
-    assert answer(kind, BAD)["status"]["message"] == "spec: no such harbour: north; build one"
+    assert answer(kind, BAD)["status"]["message"] == "spec: no such port: north; build one"

@@ -7,25 +7,18 @@ from typing import Any
 
 import pytest
 
-from fairlead.adapters.kubernetes import credentials
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.events import (
-    EVENTS,
-    Count,
-    Create,
-    Journal,
-    Occurrence,
-    Recorder,
-)
-from fairlead.adapters.kubernetes.objects import Object, key_of
-from tests.contract.kubernetes_samples import boat
+from fairlead.kubernetes.client import credentials
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.objects import Object, key_of
+from fairlead.kubernetes.writes.events import EVENTS, Count, Create, Journal, Occurrence, Recorder
+from tests.contract.kubernetes_samples import widget
 from tests.fakes.kubernetes.hand_clock import HandClock
 from tests.fakes.kubernetes.server import Fault, Server
 
 
 def about(name: str = "a", uid: str = "u1") -> Object:
-    obj = boat("default", name)
+    obj = widget("default", name)
     obj["metadata"]["uid"] = uid
     return obj
 

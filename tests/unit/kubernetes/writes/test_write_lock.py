@@ -2,15 +2,15 @@
 
 import pytest
 
-from fairlead.adapters.kubernetes.objects import Key
-from fairlead.adapters.kubernetes.turns import Quiet
+from fairlead.kubernetes.objects import Key
+from fairlead.kubernetes.writes.write_lock import Coalescer
 
 NORTH, SOUTH = Key("bay", "north"), Key("bay", "south")
 
 
 def test_what_is_heard_while_writing_is_told_once_at_the_end() -> None:
     told: list[Key] = []
-    quiet = Quiet(told.append)
+    quiet = Coalescer(told.append)
 
     with quiet.writing(NORTH):
         quiet.heard(NORTH)
@@ -24,7 +24,7 @@ def test_what_is_heard_while_writing_is_told_once_at_the_end() -> None:
 
 def test_others_are_told_at_once() -> None:
     told: list[Key] = []
-    quiet = Quiet(told.append)
+    quiet = Coalescer(told.append)
 
     with quiet.writing(NORTH):
         quiet.heard(SOUTH)
@@ -36,7 +36,7 @@ def test_others_are_told_at_once() -> None:
 
 def test_a_namesake_s_write_is_waited_for_too() -> None:
     told: list[Key] = []
-    quiet = Quiet(told.append)
+    quiet = Coalescer(told.append)
 
     with quiet.writing(NORTH):
         with quiet.writing(NORTH):
@@ -49,7 +49,7 @@ def test_a_namesake_s_write_is_waited_for_too() -> None:
 
 def test_a_failed_write_is_told_as_well() -> None:
     told: list[Key] = []
-    quiet = Quiet(told.append)
+    quiet = Coalescer(told.append)
 
     def fail() -> None:
         with quiet.writing(NORTH):

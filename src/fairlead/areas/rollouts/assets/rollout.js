@@ -1,33 +1,24 @@
 // The verbs of one rollout: asked in a dialog where the way back is long, sent once each,
-// and answered in words. The numbers are drawn by chart.js.
-const SURE = {
-  abort: { title: "Abort this rollout?", yes: "Abort", why: true,
-    text: "All traffic goes back to the version before, and this one is given up." },
-  promote: { title: "Promote now?", yes: "Promote",
-    text: "The new version gets all traffic, without the steps and checks that are left." },
-  rollback: { title: "Roll back?", yes: "Roll back", revision: true,
-    text: "The chosen version gets all traffic, without steps." },
-};
+// and answered in words.
+const EVERY = 2000;
 const answer = document.getElementById("answer");
 const dialog = document.getElementById("sure");
 
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button[data-verb]");
   if (!button || button.getAttribute("aria-disabled")) return;
-  const verb = button.dataset.verb;
-  if (SURE[verb]) confirm(verb, button);
-  else send(verb, {}, button);
+  if (button.dataset.dialog) confirm(JSON.parse(button.dataset.dialog), button);
+  else send({}, button);
 });
 
 // Not a submit button: Enter in the reason means yes.
 document.getElementById("sure-no").addEventListener("click", () => dialog.close());
 
-function confirm(verb, button) {
-  const words = SURE[verb];
+function confirm(words, button) {
   document.getElementById("sure-title").textContent = words.title;
   document.getElementById("sure-text").textContent = words.text;
   document.getElementById("sure-yes").textContent = words.yes;
-  document.getElementById("sure-yes").classList.toggle("danger", verb === "abort");
+  document.getElementById("sure-yes").classList.toggle("danger", words.danger);
   for (const part of ["why", "revision"]) document.getElementById(`sure-${part}`).hidden = !words[part];
   const form = dialog.querySelector("form");
   form.reset();
@@ -38,12 +29,13 @@ function confirm(verb, button) {
     const given = {};
     if (words.why && form.why.value.trim()) given.why = form.why.value.trim();
     if (words.revision) given.revision = form.revision.value;
-    send(verb, given, button);
+    send(given, button);
   };
   dialog.showModal();
 }
 
-async function send(verb, given, button) {
+async function send(given, button) {
+  const verb = button.dataset.verb;
   const name = button.closest("[data-name]").dataset.name;
   const path = name.split("/").map(encodeURIComponent).join("/");
   tell("");
@@ -53,9 +45,10 @@ async function send(verb, given, button) {
     if (response.status === 401) return location.assign("/login");
     const told = await response.json();
     if (!response.ok) tell(told.error.message, told.error.hint);
+    else if (button.dataset.deletes) return location.assign("/");
     document.dispatchEvent(new Event("fairlead:changed"));
   } catch {
-    tell("the server did not answer", "look at the page once it is live again before you repeat it");
+    tell("the server did not answer", "check this page once it is live again before you retry");
   } finally {
     button.removeAttribute("aria-disabled");
   }
@@ -81,4 +74,8 @@ function tell(message, hint) {
   answer.append(said);
 }
 
-watchNumbers(document.getElementById("chart"));
+// Numbers are no events, so the feed is silent about them.
+setInterval(() => {
+  const follows = "follows" in document.getElementById("chart").dataset;
+  if (follows && !document.hidden) document.dispatchEvent(new Event("fairlead:changed"));
+}, EVERY);

@@ -1,59 +1,24 @@
 """Rollouts as the terminal shows them: the list, one of them closely, and each change of it."""
 
-import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from urllib.parse import quote
 
 import click
-import msgspec
 
-from fairlead.cli import printing, sources
-from fairlead.domain.rollouts import chronicle, detail, rows
+from fairlead.areas.rollouts import detail, history, projection, requests
+from fairlead.areas.rollouts.commands import manifest, progress
+from fairlead.areas.rollouts.domain import actions, declared_verbs
+from fairlead.console import printing
+from fairlead.console.clients import Source
+from fairlead.console.nouns import Action, Noun, PastRun
+from fairlead.engine import messages, service
 
-WORDS = ("rollout", "rollouts")
 _BAR = 30
 _NEWS = 12
-_MOST = 500
-# Quick enough for eyes; what was too quick for them stands in the history.
-_PAUSE = 0.5
-_STEPS = {
-    "done": "done",
-    "moving": "on the way",
-    "here": "here now",
-    "ahead": "ahead",
-    "skipped": "skipped",
-    "stopped": "given up here",
-}
 
 
-def get(asked: sources.Source, name: str | None, limit: int, *, as_json: bool) -> None:
-    """All of them, or one."""
-    if name is not None:
-        show(asked.rollout(name), as_json=as_json)
-        return
-    found = asked.rollouts(limit)
-    if as_json:
-        printing.document(msgspec.to_builtins(found))
-    elif found:
-        heads = ("ROLLOUT", "PHASE", "STABLE", "CANARY", "WEIGHT", "STEP", "SINCE", "WHY")
-        printing.columns(heads, [_row(one) for one in found])
-    else:
-        printing.talk("no rollouts")
-
-
-def watch(asked: sources.Source, name: str | None, *, as_json: bool) -> None:
-    """A line for each rollout as it stands, and one whenever what it says changes."""
-    printing.talk("watching; Ctrl-C ends it")
-    for one in _changes(asked, name):
-        if as_json:
-            printing.line(msgspec.to_builtins(one))
-        else:
-            click.echo(printing.shown(line(one)))
-
-
-def show(told: detail.Detail, *, as_json: bool = False) -> None:
-    if as_json:
-        printing.document(msgspec.to_builtins(told))
-        return
+def show(told: detail.Detail) -> None:
     one = told.rollout
     printing.pairs(
         [
@@ -63,14 +28,16 @@ def show(told: detail.Detail, *, as_json: bool = False) -> None:
             ("weights", _weights(one)),
             ("stable", one.stable),
             ("canary", one.canary or "none"),
-            ("last run", f"{one.outcome}: {one.why}" if one.outcome else "none has ended"),
+            ("last run", f"{one.outcome}: {one.why}" if one.outcome else "none"),
             ("verbs", ", ".join(told.verbs) or "none"),
             ("kept", ", ".join(_kept(each) for each in told.kept) or "none"),
         ]
     )
-    _table("STEPS", ("STEP", "SHARE", "STATE", "REACHED"), [_step(step) for step in told.plan])
-    checks = [(each.name, each.phase, str(each.measured), each.reason) for each in told.checks]
-    _table("CHECKS", ("CHECK", "VERDICT", "ASKED", "REASON"), checks)
+    _table("STEPS", ("STEP", "WEIGHT", "STATE", "REACHED"), [_step(step) for step in told.plan])
+    checks = [
+        (each.name, progress.result(each), str(each.measured), each.reason) for each in told.checks
+    ]
+    _table("CHECKS", ("CHECK", "RESULT", "MEASURED", "REASON"), checks)
     if told.runs:
         run = told.runs[0]
         news = [_news(each) for each in run.news[:_NEWS]]
@@ -84,7 +51,7 @@ def _table(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]]) -> 
         printing.columns(heads, lines)
 
 
-def _row(one: rows.Summary) -> tuple[str, ...]:
+def _row(one: projection.Summary) -> tuple[str, ...]:
     return (
         one.title,
         one.phase,
@@ -97,12 +64,12 @@ def _row(one: rows.Summary) -> tuple[str, ...]:
     )
 
 
-def line(one: rows.Summary) -> str:
+def line(one: projection.Summary) -> str:
     parts = (printing.moment(one.updated), one.title, one.phase, _weights(one), one.sentence)
     return "  ".join(parts)
 
 
-def _weights(one: rows.Summary) -> str:
+def _weights(one: projection.Summary) -> str:
     if not one.canary:
         return f"{one.primary} {one.primary_weight} %"
     canary = round(_BAR * one.canary_weight / 100)
@@ -114,8 +81,8 @@ def _weights(one: rows.Summary) -> str:
 
 
 def _step(step: detail.PlannedStep) -> tuple[str, ...]:
-    waits = " (then a person)" if step.approve else ""
-    state = f"{_STEPS[step.state]}{waits}"
+    waits = " (needs approval)" if step.approve else ""
+    state = f"{progress.STEPS[step.state]}{waits}"
     return str(step.number), f"{step.share} %", state, printing.moment(step.reached)
 
 
@@ -123,21 +90,68 @@ def _kept(each: detail.KeptRevision) -> str:
     return each.revision if each.label == each.revision else f"{each.revision} ({each.label})"
 
 
-def _news(news: chronicle.News) -> tuple[str, ...]:
+def _news(news: history.News) -> tuple[str, ...]:
     by = f" (by {news.by})" if news.by else ""
     return printing.moment(news.at), news.kind, f"{news.text}{by}"
 
 
-def _changes(asked: sources.Source, name: str | None) -> Iterator[rows.Summary]:
-    told: dict[str, tuple[object, ...]] = {}
-    while True:
-        now = asked.rollouts(_MOST) if name is None else [asked.rollout(name).rollout]
-        for one in reversed(now):
-            if told.get(one.name) != _essence(one):
-                told[one.name] = _essence(one)
-                yield one
-        time.sleep(_PAUSE)
-
-
-def _essence(one: rows.Summary) -> tuple[object, ...]:
+def _essence(one: projection.Summary) -> tuple[object, ...]:
     return one.phase, one.sentence, one.primary_weight, one.canary, one.stable
+
+
+def _listed(asked: Source, limit: int, where: str) -> Sequence[projection.Summary]:
+    return asked.read(
+        lambda session: requests.listed(session, limit, where=where)[0],
+        lambda server: server.listed(projection.Summary, "/rollouts", limit, where),
+    )
+
+
+def _find(asked: Source, name: str) -> detail.Detail:
+    return asked.read(
+        lambda session: requests.read(session, name, datetime.now(UTC)),
+        lambda server: server.get(detail.Detail, f"/rollouts/{quote(name)}"),
+    )
+
+
+async def _steer(
+    engine: service.Engine, name: str, action: Action, command_id: messages.CommandId
+) -> messages.Receipt:
+    asked = actions.ActionRequest(action.verb, action.by, action.why, action.revision)
+    stream = await engine.read(lambda session: requests.find(session, name))
+    with requests.in_place():
+        return await engine.submit(stream.name, actions.command(asked), command_id)
+
+
+def _history(told: detail.Detail) -> Sequence[PastRun]:
+    return [
+        PastRun(
+            number=run.number,
+            version=run.target,
+            revision=run.revision,
+            started=run.started,
+            ended=run.ended,
+            outcome=run.ending,
+            why="; ".join(filter(None, (run.why, run.end_why))),
+        )
+        for run in told.runs
+    ]
+
+
+ROLLOUT = Noun(
+    singular="rollout",
+    plural="rollouts",
+    list=_listed,
+    find=_find,
+    heads=("ROLLOUT", "PHASE", "STABLE", "CANARY", "WEIGHT", "STEP", "SINCE", "WHY"),
+    row=_row,
+    show=show,
+    line=line,
+    summary=lambda found: found.rollout,
+    essence=_essence,
+    verbs=declared_verbs.VERBS,
+    steer=_steer,
+    manifest=manifest.WORKLOAD,
+    progress=progress.progress,
+    history=_history,
+    logs=True,
+)

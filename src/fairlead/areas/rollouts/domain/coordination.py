@@ -1,8 +1,8 @@
-"""What rollouts say to the machines that bind them: the limiter of a namespace, and a group."""
+"""What rollouts send to the machines that coordinate them: a limiter, and a group."""
 
 from dataclasses import dataclass
 
-from fairlead.engine.messages import StreamName, stream_name
+from fairlead.engine.messages import Send, StreamName, stream_name
 
 FULL = "full"
 KEEP = "keep"
@@ -19,7 +19,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """Command to a limiter: this rollout is over, or no longer wants to begin."""
+    """Command to a limiter: this rollout is over, or gives its place in the queue up."""
 
     rollout: str
 
@@ -54,7 +54,7 @@ class Excuse:
 
 @dataclass(frozen=True, slots=True)
 class Leave:
-    """Command to a group: this member goes home, and takes those with it who go with it."""
+    """Command to a group: this member rolls back, and its party with it."""
 
     member: str
     why: str
@@ -64,9 +64,26 @@ def rollout_stream(name: str) -> StreamName:
     return stream_name("rollout", name)
 
 
+def key_of(stream: StreamName) -> str:
+    """What a stream of ours is called by: the one name that effects are performed under."""
+    return stream.partition("/")[2]
+
+
 def limiter_stream(name: str) -> StreamName:
     return stream_name("limiter", name)
 
 
 def group_stream(name: str) -> StreamName:
     return stream_name("group", name)
+
+
+def to_limiter(name: str, command: Claim | Release) -> Send:
+    return Send(limiter_stream(name), command, queue=_NONE)
+
+
+def to_group(name: str, command: Join | Arrive | Excuse | Leave) -> Send:
+    return Send(group_stream(name), command, queue=_NONE)
+
+
+# They bind rollouts of several queues, ask nothing of the world, and so belong to none.
+_NONE = ""

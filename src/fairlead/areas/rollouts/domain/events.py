@@ -5,34 +5,35 @@ import enum
 from dataclasses import dataclass
 from typing import Any
 
-from fairlead.domain.rollouts.messages import Finding, Slot
-from fairlead.domain.rollouts.sight import Sight
-from fairlead.domain.rollouts.spec import Spec, Version
-from fairlead.domain.traffic.routes import Route
+from fairlead.areas.rollouts.domain.observation import Observation
+from fairlead.areas.rollouts.domain.plan.spec import Spec, Version
+from fairlead.areas.rollouts.domain.slots import Slot, SlotTraffic
+from fairlead.checks.spec import Finding
+from fairlead.traffic.routes import Route
 
 
 class Ending(enum.Enum):
     """How a run ended."""
 
     PROMOTED = "Promoted"
-    TAKEN_BACK = "TakenBack"
+    ROLLED_BACK = "RolledBack"
     SUPERSEDED = "Superseded"
     REVERTED = "Reverted"
 
 
 @dataclass(frozen=True, slots=True)
-class Errand:
-    """A run that is to follow as soon as we are home."""
+class PendingRun:
+    """A run that is to follow as soon as nothing else is in progress."""
 
     version: Version
     why: str
-    straight: bool = False
+    skip_steps: bool = False
     override: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Founded:
-    """Event: the first version is to be made."""
+class Initialized:
+    """Event: the initial rollout starts."""
 
     name: str
     spec: Spec
@@ -43,8 +44,8 @@ class Founded:
 
 
 @dataclass(frozen=True, slots=True)
-class Refounded:
-    """Event: before the first version carried traffic, another one was wanted."""
+class Reinitialized:
+    """Event: before the initial version had traffic, another one was requested."""
 
     version: Version
     at: dt.datetime
@@ -52,14 +53,14 @@ class Refounded:
 
 @dataclass(frozen=True, slots=True)
 class WentLive:
-    """Event: the first version carries the traffic."""
+    """Event: the initial version has all traffic."""
 
     at: dt.datetime
 
 
 @dataclass(frozen=True, slots=True)
 class Respecified:
-    """Event: the wish changed, the version did not; a run under way keeps its rules."""
+    """Event: the spec changed, the version did not; a run in progress keeps its rules."""
 
     spec: Spec
     replicas: int | None
@@ -67,15 +68,15 @@ class Respecified:
 
 
 @dataclass(frozen=True, slots=True)
-class OverrideSeen:
-    """Event: the override flag was seen in another position."""
+class OverrideChanged:
+    """Event: the override flag was set or unset."""
 
     on: bool
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """Event: a version is wanted; `due` where a run for it is to follow."""
+class Requested:
+    """Event: a version was requested; `due` where a run for it is to follow."""
 
     version: Version
     due: bool
@@ -87,7 +88,7 @@ class Wanted:
 class RunDue:
     """Event: a person asked for a run, of a version that is known already."""
 
-    errand: Errand
+    pending: PendingRun
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,21 +96,21 @@ class RunQueued:
     """Event: a run of its own waits to begin."""
 
     number: int
-    errand: Errand
+    pending: PendingRun
     spec: Spec
     at: dt.datetime
 
 
 @dataclass(frozen=True, slots=True)
-class SlotAsked:
-    """Event: the limiter was asked for room."""
+class SlotRequested:
+    """Event: the limiter was asked for a slot."""
 
     limiter: str
 
 
 @dataclass(frozen=True, slots=True)
 class SlotGranted:
-    """Event: the limiter gave room."""
+    """Event: the limiter granted a slot."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,8 +121,8 @@ class WindowAwaited:
 
 
 @dataclass(frozen=True, slots=True)
-class MoveBegan:
-    """Event: the canary is on its way to a step."""
+class ShiftStarted:
+    """Event: the canary shifts to a step."""
 
     step: int
     share: int
@@ -130,7 +131,7 @@ class MoveBegan:
 
 @dataclass(frozen=True, slots=True)
 class StepReached:
-    """Event: the proxies show the step's route; from here on it is watched."""
+    """Event: the proxies show the step's route; analysis starts."""
 
     step: int
     share: int
@@ -138,8 +139,8 @@ class StepReached:
 
 
 @dataclass(frozen=True, slots=True)
-class MeasureAsked:
-    """Event: a round of checks was asked for."""
+class MeasurementRequested:
+    """Event: a round of checks was requested."""
 
     ticket: int
     checks: tuple[str, ...]
@@ -153,6 +154,8 @@ class Measured:
     ticket: int
     findings: tuple[Finding, ...]
     at: dt.datetime
+    traffic: tuple[SlotTraffic, ...] = ()
+    """What the slots did with their requests meanwhile, so that a run can be looked at later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +167,7 @@ class Approved:
 
 
 @dataclass(frozen=True, slots=True)
-class Straightened:
+class StepsSkipped:
     """Event: what is left of steps, checks and bake time is skipped."""
 
     by: str
@@ -173,7 +176,7 @@ class Straightened:
 
 @dataclass(frozen=True, slots=True)
 class GateReached:
-    """Event: the group was told that we wait at a gate."""
+    """Event: we wait for the group at a gate."""
 
     gate: str
     at: dt.datetime
@@ -187,8 +190,8 @@ class GatePassed:
 
 
 @dataclass(frozen=True, slots=True)
-class PromotionBegan:
-    """Event: the new version carries all traffic and becomes the primary."""
+class PromotionStarted:
+    """Event: the new version has all traffic and becomes the primary."""
 
     at: dt.datetime
 
@@ -202,8 +205,8 @@ class Stalled:
 
 
 @dataclass(frozen=True, slots=True)
-class HomeBegan:
-    """Event: the canary is given up, and its traffic goes home."""
+class RollbackStarted:
+    """Event: the canary is given up, and its traffic returns to the stable version."""
 
     why: str
     ending: Ending
@@ -211,7 +214,7 @@ class HomeBegan:
 
 
 @dataclass(frozen=True, slots=True)
-class VersionAsked:
+class VersionRequested:
     """Event: a version at a scale was asked of the platform."""
 
     order: int
@@ -223,7 +226,7 @@ class VersionAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class RouteAsked:
+class RouteRequested:
     """Event: a route was asked of the router, and why."""
 
     order: int
@@ -233,16 +236,16 @@ class RouteAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class RemovalAsked:
-    """Event: the canary carries nothing, the proxies have let go of it: it may leave."""
+class RemovalRequested:
+    """Event: the canary has no traffic and is out of the route: it may be removed."""
 
     order: int
     at: dt.datetime
 
 
 @dataclass(frozen=True, slots=True)
-class LookAsked:
-    """Event: nothing was heard for a while, so we look ourselves and ask again what is open."""
+class ObservationRequested:
+    """Event: nothing was reported for a while, so we observe and ask again what is open."""
 
     nth: int
     at: dt.datetime
@@ -250,15 +253,15 @@ class LookAsked:
 
 
 @dataclass(frozen=True, slots=True)
-class Sighted:
-    """Event: something changed in what is seen."""
+class ObservationRecorded:
+    """Event: something changed in what is observed."""
 
-    sight: Sight
+    observed: Observation
 
 
 @dataclass(frozen=True, slots=True)
 class Drifted:
-    """Event: somebody else changed what is ours; it is put back."""
+    """Event: somebody else changed what is ours; it is restored."""
 
     what: str
     at: dt.datetime
@@ -293,14 +296,14 @@ class RunEnded:
     """The run was one the override flag had asked for."""
 
     unheard: bool = False
-    """The group has not been told yet."""
+    """The group does not know yet."""
 
     spec: Spec | None = None
     """The run's rules, which name its limiter and its group."""
 
 
 @dataclass(frozen=True, slots=True)
-class Woke:
+class TimerFired:
     """Event: a timer came early; it is set again."""
 
     at: dt.datetime
@@ -319,41 +322,42 @@ class Removed:
     """Event: the rollout is gone."""
 
     at: dt.datetime
+    by: str = ""
 
 
 Event = (
-    Founded
-    | Refounded
+    Initialized
+    | Reinitialized
     | WentLive
     | Respecified
-    | OverrideSeen
-    | Wanted
+    | OverrideChanged
+    | Requested
     | RunDue
     | RunQueued
-    | SlotAsked
+    | SlotRequested
     | SlotGranted
     | WindowAwaited
-    | MoveBegan
+    | ShiftStarted
     | StepReached
-    | MeasureAsked
+    | MeasurementRequested
     | Measured
     | Approved
-    | Straightened
+    | StepsSkipped
     | GateReached
     | GatePassed
-    | PromotionBegan
+    | PromotionStarted
     | Stalled
-    | HomeBegan
-    | VersionAsked
-    | RouteAsked
-    | RemovalAsked
-    | LookAsked
-    | Sighted
+    | RollbackStarted
+    | VersionRequested
+    | RouteRequested
+    | RemovalRequested
+    | ObservationRequested
+    | ObservationRecorded
     | Drifted
     | Paused
     | Resumed
     | RunEnded
-    | Woke
+    | TimerFired
     | Adopted
     | Removed
 )

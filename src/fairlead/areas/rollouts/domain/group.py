@@ -1,8 +1,8 @@
-"""A group's life: those who are under way pass each gate together, or go home together.
+"""A group's life: members with a rollout pass each gate together, or roll back together.
 
-Who has no change of its own is not under way, and holds nobody up. But its change may be on its
-way (objects are written one after the other, and after a loss of the store all of them come back
-one by one), so those who have come wait for it a moment.
+A member without a change has no rollout, and holds nobody up. But its change may be on its way
+(objects are written one after the other, and after a loss of the store all of them come back one
+by one), so those who have arrived wait for it a moment.
 
 Members are known by the names that people gave them; a rollout that is called otherwise (on
 Kubernetes its name holds a UID) says so when it joins, and is answered under that name.
@@ -13,8 +13,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
-from fairlead.domain.rollouts.bonds import FULL, Arrive, Excuse, Join, Leave, rollout_stream
-from fairlead.domain.rollouts.messages import GoTogether, PartWays
+from fairlead.areas.rollouts.domain.coordination import (
+    FULL,
+    Arrive,
+    Excuse,
+    Join,
+    Leave,
+    rollout_stream,
+)
+from fairlead.areas.rollouts.domain.messages import LeaveGroup, ProceedTogether
 from fairlead.engine import machine
 from fairlead.engine.messages import Decision, Send, SetTimer, StreamName
 
@@ -63,15 +70,15 @@ class Excused:
 
 
 @dataclass(frozen=True, slots=True)
-class Parted:
-    """Event: a member went home, and takes those with it who go with it."""
+class LeftTogether:
+    """Event: a member rolled back, and its party with it."""
 
     member: str
     why: str
 
 
 @dataclass(frozen=True, slots=True)
-class Tick:
+class WaitOver:
     """Command: the moment is over."""
 
 
@@ -99,8 +106,8 @@ class Gathering:
         return next(found, tuple(dict.fromkeys((*self.under_way, member))))
 
 
-Command = Join | Arrive | Excuse | Leave | Tick
-Event = Joined | Arrived | Awaited | Passed | Excused | Parted
+Command = Join | Arrive | Excuse | Leave | WaitOver
+Event = Joined | Arrived | Awaited | Passed | Excused | LeftTogether
 
 
 def decide(state: Gathering, command: Command, now: dt.datetime) -> Decision:
@@ -116,9 +123,9 @@ def decide(state: Gathering, command: Command, now: dt.datetime) -> Decision:
         case Excuse(member):
             return _settled(state, (Excused(member),) if _knows(state, member) else (), now)
         case Leave(member, why):
-            # One that is not known has left already: it went home with another, or alone.
+            # One that is not known has left already: it rolled back with another, or alone.
             return _part(state, member, why) if _knows(state, member) else Decision()
-        case Tick():
+        case WaitOver():
             return _settled(state, (), now, ticked=True)
         case unreachable:
             assert_never(unreachable)
@@ -137,7 +144,7 @@ def evolve(state: Gathering, event: Event) -> Gathering:
             return _passed(state, event)
         case Excused(member):
             return _without(state, (member,))
-        case Parted(member):
+        case LeftTogether(member):
             return _without(state, state.party(member))
         case unreachable:
             assert_never(unreachable)
@@ -153,10 +160,10 @@ GROUP: machine.Machine[Gathering, Command, Event] = machine.Machine(
 
 
 def _part(state: Gathering, member: str, why: str) -> Decision:
-    told = f"{member} of the group went home: {why}"
+    reason = f"group member {member} rolled back: {why}"
     others = (each for each in state.party(member) if each != member)
-    sends = tuple(Send(state.stream(each), PartWays(told)) for each in others)
-    return Decision((Parted(member, why),), sends=sends)
+    sends = tuple(Send(state.stream(each), LeaveGroup(reason)) for each in others)
+    return Decision((LeftTogether(member, why),), sends=sends)
 
 
 def _settled(
@@ -179,13 +186,13 @@ def _settled(
         elif until is None or ticked:
             events.append(Awaited(gate, until or now + MOMENT))
     sends = (
-        Send(state.stream(member), GoTogether(event.gate))
+        Send(state.stream(member), ProceedTogether(event.gate))
         for event in events
         if isinstance(event, Passed)
         for member in event.party
     )
     waits = [event.until for event in events if isinstance(event, Awaited)]
-    timers = (SetTimer(WAKE, min(waits), Tick()),) if waits else ()
+    timers = (SetTimer(WAKE, min(waits), WaitOver()),) if waits else ()
     return Decision(tuple(events), sends=tuple(sends), timers=timers)
 
 

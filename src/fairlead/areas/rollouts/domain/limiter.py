@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import assert_never
 
-from fairlead.domain.rollouts.bonds import Claim, Release, rollout_stream
-from fairlead.domain.rollouts.messages import Grant
+from fairlead.areas.rollouts.domain.coordination import Claim, Release, rollout_stream
+from fairlead.areas.rollouts.domain.messages import Grant
 from fairlead.engine import machine
 from fairlead.engine.messages import Decision, Send
 

@@ -2,68 +2,72 @@
 
 Each command is first taken for what it says; then every part of the way that can be walked from
 there is walked, until something must be waited for. What leaves the machine follows from the
-events (`outgoing`), so no effect is without its reason.
+events (`emit`), so no effect is without its reason.
 """
 
-import dataclasses
 from collections.abc import Callable
 from datetime import datetime
 from typing import assert_never
 
-from fairlead.domain.rollouts import events as told
-from fairlead.domain.rollouts import (
-    founding,
-    homing,
-    inquiry,
-    intent,
-    memory,
+from fairlead import errors
+from fairlead.areas.rollouts.domain import (
+    assess,
+    check_rounds,
+    coordination,
+    emit,
+    events,
+    evolve,
     messages,
-    moving,
-    outgoing,
-    outlook,
-    promoting,
-    queueing,
-    shapes,
+    spec_change,
     states,
+    status_codec,
     verbs,
     view,
-    watching,
 )
-from fairlead.domain.rollouts.draft import Draft
+from fairlead.areas.rollouts.domain.decision_builder import DecisionBuilder
+from fairlead.areas.rollouts.domain.phases import (
+    analysing,
+    initial,
+    promoting,
+    queued,
+    rolling_back,
+    shifting,
+)
+from fairlead.areas.rollouts.domain.status import RolloutStatus
 from fairlead.engine import machine
-from fairlead.engine.messages import CancelTimer, Decision, SetTimer
+from fairlead.engine.messages import CancelTimer, Decision, SetTimer, StreamName
 
 WAKE = "wake"
 MOST_PARTS = 32
 """More parts of the way in one decision are a circle, and a fault of ours."""
 
-_WAYS: dict[type, Callable[[Draft], None]] = {
-    states.Founding: founding.advance,
-    states.Idle: queueing.begin_due,
-    states.Queued: queueing.advance,
-    states.Moving: moving.advance,
-    states.Watching: watching.advance,
+_WAYS: dict[type, Callable[[DecisionBuilder], None]] = {
+    states.Initializing: initial.advance,
+    states.Idle: queued.begin_due,
+    states.Queued: queued.advance,
+    states.Shifting: shifting.advance,
+    states.Analysing: analysing.advance,
     states.Promoting: promoting.advance,
-    states.GoingHome: homing.advance,
+    states.RollingBack: rolling_back.advance,
 }
 
 
 def decide(state: states.State, command: messages.Command, now: datetime) -> Decision:
-    draft = Draft(state, now)
+    draft = DecisionBuilder(state, now)
     _take(draft, command)
+    draft.rescale()
     _walk(draft)
     ticked = isinstance(command, messages.Tick)
-    if ticked and not draft.steps and outgoing.wake_at(state, now) is not None:
-        draft.tell(told.Woke(now))
-    if not draft.steps or outlook.is_passing(state, draft):
+    if ticked and not draft.steps and emit.wake_at(state, now) is not None:
+        draft.record(events.TimerFired(now))
+    if not draft.steps or assess.is_passing(state, draft):
         return Decision()
-    effects = [each for step in draft.steps for each in outgoing.effects_of(*step)]
-    sends = [each for step in draft.steps for each in outgoing.sends_of(*step)]
+    effects = [each for step in draft.steps for each in emit.effects_of(*step)]
+    sends = [each for step in draft.steps for each in emit.sends_of(*step)]
     shown = _shown(draft, state)
     if view.essence(draft.state) != view.essence(shown) and not _is_over(draft.state):
-        book = draft.book
-        status = view.status(draft.state)
-        effects.append(messages.PublishStatus(book.name, book.serial, status))
+        status = view.status(draft.state, now)
+        effects.append(messages.PublishStatus(draft.rollout.name, status))
     return Decision(draft.events, tuple(effects), tuple(sends), _timers(state, draft, again=ticked))
 
 
@@ -71,39 +75,59 @@ def ended(state: states.State) -> bool:
     return isinstance(state, states.Gone)
 
 
-ROLLOUT: machine.Machine[states.State, messages.Command, told.Event] = machine.Machine(
+def addressed(stream: StreamName, command: messages.Command) -> None:
+    """Effects and sends go by the name, so it is the key of the stream and no other."""
+    key = coordination.key_of(stream)
+    match command:
+        case messages.Request(name=name):
+            said = name
+        case messages.Adopt(status):
+            # One without a name is refused where it is read.
+            said = status_codec.name_in(status.memory or {}) or key
+        case _:
+            return
+    if said != key:
+        raise errors.Rejected(
+            f"{key} is told to be another rollout: {said[:80]}",
+            hint="name it by the key of its stream, and remove a status that is of another one",
+        )
+
+
+ROLLOUT: machine.Machine[states.State, messages.Command, events.Event] = machine.Machine(
     name="rollout",
     initial=states.Unknown(),
     decide=decide,
-    evolve=memory.evolve,
+    evolve=evolve.evolve,
     ended=ended,
     vocabulary=machine.Vocabulary(
-        states.State, messages.Command, told.Event, messages.Effect
+        states.State, messages.Command, events.Event, messages.Effect, verbs.SteeringCommand
     ),
+    attributes=machine.Attributes(view.ATTRIBUTES, view.attributes),
+    addressed=addressed,
 )  # fmt: skip
 
 
-def _take(draft: Draft, command: messages.Command) -> None:
+def _take(draft: DecisionBuilder, command: messages.Command) -> None:
     match command:
-        case messages.Want():
-            intent.want(draft, command)
-        case messages.Observed(sight):
-            outlook.observe(draft, sight)
-        case messages.Judged(ticket, findings):
-            inquiry.answer(draft, ticket, findings)
+        case messages.Request():
+            spec_change.request(draft, command)
+        case messages.Observed(observed):
+            assess.observe(draft, observed)
+        case messages.Judged():
+            check_rounds.answer(draft, command)
         case messages.Tick():
-            _look_if_due(draft)
-        case messages.Delete():
-            _delete(draft)
+            _observe_if_due(draft)
+        case messages.Delete(by=""):
+            verbs.remove(draft, "")
         case messages.Adopt(status):
             _adopt(draft, status)
-        case messages.Grant() | messages.GoTogether() | messages.PartWays():
+        case messages.Grant() | messages.ProceedTogether() | messages.LeaveGroup():
             _hear(draft, command)
         case _:
             verbs.obey(draft, command)
 
 
-def _walk(draft: Draft) -> None:
+def _walk(draft: DecisionBuilder) -> None:
     for _ in range(MOST_PARTS):
         before = len(draft.steps)
         way = _WAYS.get(type(draft.state))
@@ -114,59 +138,49 @@ def _walk(draft: Draft) -> None:
     raise AssertionError(f"walks in a circle: {draft.events[-4:]}")
 
 
-def _look_if_due(draft: Draft) -> None:
-    due = outgoing.look_at(draft.state)
+def _observe_if_due(draft: DecisionBuilder) -> None:
+    due = emit.observe_at(draft.state)
     if due is None or due > draft.now:
         return
-    nth = draft.book.looks + 1
-    draft.tell(told.LookAsked(nth, draft.now, draft.now + states.look_pause(nth)))
+    nth = draft.rollout.observations + 1
+    draft.record(
+        events.ObservationRequested(nth, draft.now, draft.now + states.observation_pause(nth))
+    )
 
 
-def _hear(draft: Draft, said: messages.Grant | messages.GoTogether | messages.PartWays) -> None:
+def _hear(
+    draft: DecisionBuilder, said: messages.Grant | messages.ProceedTogether | messages.LeaveGroup
+) -> None:
     """What the limiter and the group say; out of place it means nothing, and is no error."""
     state = draft.state
     match said:
         case messages.Grant():
             if isinstance(state, states.Queued) and state.run.slot_asked and not state.run.slot:
-                draft.tell(told.SlotGranted())
-        case messages.GoTogether(gate):
-            if isinstance(state, states.Watching) and state.run.gate == gate:
-                draft.tell(told.GatePassed(gate))
-        case messages.PartWays(why):
-            together = isinstance(state, states.Queued | states.Moving | states.Watching)
-            if together and isinstance(state, states.Running) and not state.run.straight:
-                draft.go_home(why)
+                draft.record(events.SlotGranted())
+        case messages.ProceedTogether(gate):
+            if isinstance(state, states.Analysing) and state.run.gate == gate:
+                draft.record(events.GatePassed(gate))
+        case messages.LeaveGroup(why):
+            together = isinstance(state, states.Queued | states.Shifting | states.Analysing)
+            if together and isinstance(state, states.Running) and not state.run.skip_steps:
+                draft.start_rollback(why)
         case unreachable:
             assert_never(unreachable)
 
 
-def _delete(draft: Draft) -> None:
-    """Gone at once: whoever owns the children collects them, and nothing is made or changed."""
-    state = draft.state
-    if not isinstance(state, states.Known):
-        return
-    if isinstance(state, states.Running):
-        # Without its override: there is no object left whose flag could be reset.
-        mark = told.RunEnded(told.Ending.TAKEN_BACK, state.run.target, "deleted", draft.now)
-        unheard = not isinstance(state, states.GoingHome)
-        draft.tell(dataclasses.replace(mark, unheard=unheard, spec=state.run.rules))
-    draft.tell(told.Removed(draft.now))
-
-
-def _adopt(draft: Draft, status: dict[str, object]) -> None:
+def _adopt(draft: DecisionBuilder, status: RolloutStatus) -> None:
     """Only a store that knows nothing learns from a status; any other knows better."""
     if not isinstance(draft.state, states.Unknown):
         return
-    kept = status.get("memory")
-    plain = kept if isinstance(kept, dict) else {}
-    if not isinstance(shapes.load(plain), states.Unknown):
-        draft.tell(told.Adopted(plain, draft.now))
+    memory = status.memory or {}
+    if not isinstance(status_codec.load(memory), states.Unknown):
+        draft.record(events.Adopted(memory, draft.now))
 
 
-def _shown(draft: Draft, before: states.State) -> states.State:
+def _shown(draft: DecisionBuilder, before: states.State) -> states.State:
     """Where the object's status stands: what was adopted from it need not be written back."""
     first, after = draft.steps[0]
-    return after if isinstance(first, told.Adopted) else before
+    return after if isinstance(first, events.Adopted) else before
 
 
 def _is_over(state: states.State) -> bool:
@@ -174,12 +188,12 @@ def _is_over(state: states.State) -> bool:
 
 
 def _timers(
-    before: states.State, draft: Draft, *, again: bool
+    before: states.State, draft: DecisionBuilder, *, again: bool
 ) -> tuple[SetTimer | CancelTimer, ...]:
     """One timer, for the next moment that may change something; a tick has used it up."""
     now = draft.now
-    due = outgoing.wake_at(draft.state, now)
-    was = outgoing.wake_at(before, now)
+    due = emit.wake_at(draft.state, now)
+    was = emit.wake_at(before, now)
     if due == was and not again:
         return ()
     if due is None:

@@ -1,27 +1,18 @@
-"""What a rollout is told (commands) and asks of the world (effects); `events` has what happened."""
+"""What comes to a rollout (commands) and what it asks of the world (effects)."""
 
 import datetime as dt
-import enum
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
-from fairlead.domain.analysis.conditions import Phase
-from fairlead.domain.rollouts.sight import Sight
-from fairlead.domain.rollouts.spec import Check, Spec, Version
-from fairlead.domain.traffic.routes import Route
-
-
-class Slot(enum.Enum):
-    """The places where a version of the workload can run."""
-
-    PRIMARY = "primary"
-    CANARY = "canary"
-    BASELINE = "baseline"
-    """The stable version once more, as young as the canary and with as much to do."""
+from fairlead.areas.rollouts.domain.observation import Observation
+from fairlead.areas.rollouts.domain.plan.spec import Spec, Version
+from fairlead.areas.rollouts.domain.slots import Slot, SlotTraffic
+from fairlead.areas.rollouts.domain.status import RolloutStatus
+from fairlead.checks.spec import Check, Finding
+from fairlead.traffic.routes import Route
 
 
 @dataclass(frozen=True, slots=True)
-class Want:
+class Request:
     """Command: the whole intent as it stands now; said again, it changes nothing."""
 
     name: str
@@ -32,22 +23,18 @@ class Want:
 
     override: bool = False
     generation: int = 0
+    running: Version | None = None
+    """What the primary was found to hold; it counts where nothing else is remembered."""
+
+    by: str = ""
+    """Who deploys it, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Observed:
     """Command: the whole world as it stands now."""
 
-    sight: Sight
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One check's answer, judged; no phase means that there is nothing to count yet."""
-
-    check: str
-    phase: Phase | None
-    reason: str
+    observed: Observation
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +43,8 @@ class Judged:
 
     ticket: int
     findings: tuple[Finding, ...]
+    traffic: tuple[SlotTraffic, ...] = ()
+    """Of each slot, where the platform counts requests: for the history, it decides nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +54,7 @@ class Tick:
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """Command: take no further step up; the way home stays open."""
+    """Command: take no further step up; a rollback is still possible."""
 
     by: str
     why: str = ""
@@ -94,7 +83,7 @@ class PromoteFully:
 
 @dataclass(frozen=True, slots=True)
 class Abort:
-    """Command: bring all traffic home and give this version up."""
+    """Command: return all traffic to the stable version and give this one up."""
 
     by: str
     why: str = ""
@@ -102,7 +91,7 @@ class Abort:
 
 @dataclass(frozen=True, slots=True)
 class Retry:
-    """Command: try the wanted version again after it was taken back."""
+    """Command: try the desired version again after it was rolled back."""
 
     by: str
 
@@ -112,42 +101,47 @@ class RollBackTo:
     """Command: bring back a kept revision, without steps."""
 
     revision: str
+    """Empty: the last good one."""
+
     by: str
 
 
 @dataclass(frozen=True, slots=True)
 class Delete:
-    """Command: the rollout is not wanted any more."""
+    """Command: the rollout was deleted, or a person deletes it."""
+
+    by: str = ""
+    """Empty where the object behind it is gone, or its owner says so."""
 
 
 @dataclass(frozen=True, slots=True)
 class Adopt:
     """Command: the store is empty, but the object's status remembers."""
 
-    status: dict[str, Any]
+    status: RolloutStatus
 
 
 @dataclass(frozen=True, slots=True)
 class Grant:
-    """Command from the limiter: there is room, begin."""
+    """Command from the limiter: a slot is free, start."""
 
 
 @dataclass(frozen=True, slots=True)
-class GoTogether:
+class ProceedTogether:
     """Command from the group: everybody has arrived at this gate."""
 
     gate: str
 
 
 @dataclass(frozen=True, slots=True)
-class PartWays:
-    """Command from the group: a member went home, so do all."""
+class LeaveGroup:
+    """Command from the group: a member rolled back, so do all."""
 
     why: str
 
 
 Command = (
-    Want
+    Request
     | Observed
     | Judged
     | Tick
@@ -161,8 +155,8 @@ Command = (
     | Delete
     | Adopt
     | Grant
-    | GoTogether
-    | PartWays
+    | ProceedTogether
+    | LeaveGroup
 )
 
 
@@ -203,8 +197,8 @@ class RemoveCanary:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
-    """Effect: tell what there is, as an Observed."""
+class Observe:
+    """Effect: observe what there is, and answer with an Observed."""
 
     name: str
 
@@ -220,15 +214,24 @@ class Measure:
     canary: Version
     share: int
     since: dt.datetime
-    """When the canary reached this share: older samples tell of another share."""
+    """When the canary reached this weight: older samples belong to another one."""
 
     control: Slot = Slot.PRIMARY
-    """Who runs `primary` for the judge: the primary's slot, or the baseline where it carries."""
+    """Who runs `primary` for the judge: the primary's slot, or the baseline where it has traffic.
+
+    At 100 % neither does; then it is the one of the step before, by its requests of that time.
+    """
+
+    hold: dt.timedelta = dt.timedelta()
+    """How long this step is planned to be, so that the judge knows how often it will look."""
+
+    steps: int = 1
+    """How many steps the release has, which share the judge's chance of a false alarm."""
 
 
 @dataclass(frozen=True, slots=True)
 class Notify:
-    """Effect: tell people."""
+    """Effect: notify people."""
 
     name: str
     kind: str
@@ -238,11 +241,10 @@ class Notify:
 
 @dataclass(frozen=True, slots=True)
 class PublishStatus:
-    """Effect: show this on the object; a lower serial after a higher one is old news."""
+    """Effect: show this on the object; a lower round after a higher one is old news."""
 
     name: str
-    serial: int
-    status: dict[str, Any] = field(default_factory=dict)
+    status: RolloutStatus
 
 
 @dataclass(frozen=True, slots=True)
@@ -253,7 +255,7 @@ class ResetOverride:
 
 
 @dataclass(frozen=True, slots=True)
-class LetGo:
+class ReleaseResources:
     """Effect: the rollout is gone; give back what was never ours, make nothing."""
 
     name: str
@@ -264,10 +266,10 @@ Effect = (
     EnsureVersion
     | SetRoute
     | RemoveCanary
-    | Look
+    | Observe
     | Measure
     | Notify
     | PublishStatus
     | ResetOverride
-    | LetGo
+    | ReleaseResources
 )

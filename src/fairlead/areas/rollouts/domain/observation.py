@@ -1,4 +1,4 @@
-"""What is seen of the world: pods of every slot, and the write the mesh shows."""
+"""What is observed of the world: pods of every slot, and the write the mesh shows."""
 
 import datetime as dt
 from dataclasses import dataclass
@@ -22,12 +22,12 @@ class Pods:
     trouble: str = ""
     """What keeps pods from being ready or known, in the platform's words; empty if nothing.
 
-    It is told to people, so it holds no count or time that changes with every look.
+    People read it, so it holds no count or time that changes with every observation.
     """
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ObservedRoute:
     """What the proxies really do: the number of our newest write they show, and the share."""
 
     order: int
@@ -37,26 +37,26 @@ class Shown:
 
 
 @dataclass(frozen=True, slots=True)
-class Sight:
+class Observation:
     """Everything at one moment."""
 
     at: dt.datetime
     primary: Pods | None = None
     canary: Pods | None = None
-    route: Shown | None = None
+    route: ObservedRoute | None = None
     baseline: Pods | None = None
 
     @property
-    def level(self) -> tuple[Pods | None, Pods | None, Shown | None, Pods | None]:
+    def level(self) -> tuple[Pods | None, Pods | None, ObservedRoute | None, Pods | None]:
         """All but the time."""
         return self.primary, self.canary, self.route, self.baseline
 
     @property
     def order(self) -> int:
-        """The highest order to be seen anywhere."""
+        """The highest order observed anywhere."""
         return max((part.order for part in self.level if part is not None), default=0)
 
-    def same_as(self, other: "Sight | None") -> bool:
+    def same_as(self, other: "Observation | None") -> bool:
         """Whether nothing changed but the time."""
         return other is not None and self.level == other.level
 
@@ -73,9 +73,9 @@ def is_ready(pods: Pods | None, revision: str, need: int) -> bool:
     return pods is not None and pods.revision == revision and pods.ready >= max(1, need)
 
 
-def with_trouble(told: str, pods: Pods | None) -> str:
+def with_trouble(said: str, pods: Pods | None) -> str:
     """What is waited for, and what the platform says about it."""
-    return f"{told} ({pods.trouble})" if pods is not None and pods.trouble else told
+    return f"{said} ({pods.trouble})" if pods is not None and pods.trouble else said
 
 
 def ready(pods: Pods | None, revision: str) -> int:

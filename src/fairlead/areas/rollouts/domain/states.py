@@ -1,12 +1,12 @@
 """Where a rollout can be, and what it knows in each place.
 
-                    Want                     changed version
-Unknown ─► Founding ─────► Idle ◄──────────┐ ────────────► Queued
-                            ▲              │                 │ room, window, start checks
-                            │ promoted     │ taken back      ▼
-                        Promoting      GoingHome ◄──────── Moving ◄──┐
-                            ▲              ▲                 │ shown │ next step
-                            │ last step    └──────────── Watching ───┘
+          Request                         changed version
+Unknown ─► Initializing ─► Idle ◄──────────┐ ────────────► Queued
+                            ▲              │                 │ slot, window, start checks
+                            │ promoted     │ rolled back     ▼
+                        Promoting     RollingBack ◄─────── Shifting ◄──┐
+                            ▲              ▲                 │ applied │ next step
+                            │ last step    └──────────── Analysing ────┘
                             └────────────────────────────────┘           Delete, anywhere ─► Gone
 """
 
@@ -15,24 +15,24 @@ import datetime as dt
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from fairlead.domain.analysis.limits import Tally
-from fairlead.domain.rollouts import steps
-from fairlead.domain.rollouts.events import Ending, Errand
-from fairlead.domain.rollouts.sight import Sight
-from fairlead.domain.rollouts.spec import Spec, Version
-from fairlead.domain.traffic.routes import AT_HOME, Route
+from fairlead.analysis.limits import Tally
+from fairlead.areas.rollouts.domain.events import Ending, PendingRun
+from fairlead.areas.rollouts.domain.observation import Observation
+from fairlead.areas.rollouts.domain.plan import steps
+from fairlead.areas.rollouts.domain.plan.spec import Spec, Version
+from fairlead.traffic.routes import PRIMARY_ONLY, Route
 
-FIRST_LOOK = dt.timedelta(seconds=5)
-"""Who changes something tells us; a look is for what nobody told."""
+FIRST_OBSERVATION = dt.timedelta(seconds=5)
+"""Who changes something reports it; we observe for what nobody reported."""
 
-LONGEST_LOOK = dt.timedelta(minutes=1)
+LONGEST_PAUSE = dt.timedelta(minutes=1)
 SELDOM = dt.timedelta(minutes=5)
-"""Where nothing is asked of the world, a look is only there in case we were not told."""
+"""Where nothing is asked of the world, we observe only in case a report was lost."""
 
 
-def look_pause(nth: int) -> dt.timedelta:
-    """How long after the nth look the next one is due."""
-    return min(FIRST_LOOK * (1 << min(nth, 10)), LONGEST_LOOK)
+def observation_pause(nth: int) -> dt.timedelta:
+    """How long after the nth observation the next one is due."""
+    return min(FIRST_OBSERVATION * (1 << min(nth, 10)), LONGEST_PAUSE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,27 +66,33 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
-class Book:
+class RolloutRecord:
     """What a rollout knows wherever it is."""
 
     name: str
     spec: Spec
     stable: Version
-    wanted: Version
+    desired: Version
     since: dt.datetime
     """When we came to where we are."""
 
     replicas: int | None = None
+    peak: int = 0
+    """How many pods carry all traffic of this run, as last asked for and not 0.
+
+    Under an autoscaler, which shrinks a primary that gave traffic away: the most it had.
+    """
+
     generation: int = 0
     kept: tuple[Version, ...] = ()
     """Earlier stable versions, the newest first."""
 
     runs: int = 0
-    due: Errand | None = None
+    due: PendingRun | None = None
     paused: Halt | None = None
     outcome: Outcome | None = None
     order: int = 0
-    route: Route = AT_HOME
+    route: Route = PRIMARY_ONLY
     route_order: int = 0
     route_at: dt.datetime | None = None
     primary: Ask | None = None
@@ -97,9 +103,9 @@ class Book:
     baseline: Ask | None = None
     removal: int | None = None
     removal_at: dt.datetime | None = None
-    sight: Sight | None = None
-    looks: int = 0
-    look_at: dt.datetime | None = None
+    observed: Observation | None = None
+    observations: int = 0
+    observe_at: dt.datetime | None = None
     opens: dt.datetime | None = None
     override: bool = False
     override_spent: bool = False
@@ -107,21 +113,22 @@ class Book:
 
     @property
     def full(self) -> int:
-        """How many pods carry all traffic."""
+        """How many pods of the primary carry all traffic."""
         if self.replicas is not None:
-            return max(1, self.replicas)
-        seen = self.sight.primary if self.sight else None
-        return max(1, seen.desired if seen else 1)
+            # Nothing sleeps before its run is over.
+            return max(1, self.replicas or self.peak)
+        pods = self.observed.primary if self.observed else None
+        return max(1, pods.desired if pods else 1)
 
     @property
     def shown(self) -> bool:
         """Whether the proxies show the route we asked for last."""
-        seen = self.sight.route if self.sight else None
+        route = self.observed.route if self.observed else None
         return (
-            seen is not None
-            and seen.order == self.route_order
-            and seen.share == self.route.share
-            and not seen.drift
+            route is not None
+            and route.order == self.route_order
+            and route.share == self.route.share
+            and not route.drift
         )
 
 
@@ -134,7 +141,7 @@ class Run:
     why: str
     spec: Spec
     started: dt.datetime
-    straight: bool = False
+    skip_steps: bool = False
     override: bool = False
     slot_asked: bool = False
     slot: bool = False
@@ -149,8 +156,8 @@ class Run:
 
     @property
     def rules(self) -> Spec:
-        """The rules as they bind: who goes straight goes alone, not with the group."""
-        return dataclasses.replace(self.spec, group=None) if self.straight else self.spec
+        """The rules as they bind: a run that skips its steps goes alone, not with the group."""
+        return dataclasses.replace(self.spec, group=None) if self.skip_steps else self.spec
 
     @property
     def last(self) -> int:
@@ -158,8 +165,8 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class Inquiry:
-    """What the checks of one place have told so far."""
+class CheckRound:
+    """What the checks of one place have measured so far."""
 
     started: dt.datetime
     ticket: int = 0
@@ -168,62 +175,63 @@ class Inquiry:
 
     tallies: Mapping[str, Tally] = field(default_factory=dict)
     measured: Mapping[str, dt.datetime] = field(default_factory=dict)
-    told: Mapping[str, str] = field(default_factory=dict)
+    reasons: Mapping[str, str] = field(default_factory=dict)
+    """The last one of each check."""
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """State: nothing was ever wanted."""
+    """State: nothing was ever requested."""
 
 
 @dataclass(frozen=True, slots=True)
-class Founding:
-    """State: the first version is being made; nothing carries traffic yet."""
+class Initializing:
+    """State: the initial rollout; nothing has traffic yet."""
 
-    book: Book
+    rollout: RolloutRecord
 
 
 @dataclass(frozen=True, slots=True)
 class Idle:
-    """State: the stable version carries everything, and nothing else is under way."""
+    """State: the stable version has all traffic, and no run is in progress."""
 
-    book: Book
+    rollout: RolloutRecord
 
 
 @dataclass(frozen=True, slots=True)
 class Queued:
-    """State: a run waits for room, for its window, for start checks or for a person."""
+    """State: a run waits for a slot, for its window, for start checks or for a person."""
 
-    book: Book
+    rollout: RolloutRecord
     run: Run
-    inquiry: Inquiry
+    round: CheckRound
 
 
 @dataclass(frozen=True, slots=True)
-class Moving:
-    """State: the canary is made ready for a step, then given its share."""
+class Shifting:
+    """State: the canary is made ready for a step, then given its weight."""
 
-    book: Book
+    rollout: RolloutRecord
     run: Run
     step: int
 
 
 @dataclass(frozen=True, slots=True)
-class Watching:
-    """State: the canary has its share; checks, times and people decide what follows."""
+class Analysing:
+    """State: the canary has its weight; checks, times and people decide what follows."""
 
-    book: Book
+    rollout: RolloutRecord
     run: Run
     step: int
-    inquiry: Inquiry
+    round: CheckRound
     approved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Promoting:
-    """State: the canary carries everything while the primary becomes the new version."""
+    """State: the canary has all traffic while the primary becomes the new version."""
 
-    book: Book
+    rollout: RolloutRecord
     run: Run
     back: int = 0
     """How many of the promotion steps back to the primary were asked for."""
@@ -232,10 +240,10 @@ class Promoting:
 
 
 @dataclass(frozen=True, slots=True)
-class GoingHome:
+class RollingBack:
     """State: the canary is given up; its traffic goes to the stable version, then it leaves."""
 
-    book: Book
+    rollout: RolloutRecord
     run: Run
     why: str
     ending: Ending
@@ -246,9 +254,9 @@ class GoingHome:
 class Gone:
     """State: the rollout was deleted."""
 
-    book: Book
+    rollout: RolloutRecord
 
 
-Running = Queued | Moving | Watching | Promoting | GoingHome
-Known = Founding | Idle | Running
+Running = Queued | Shifting | Analysing | Promoting | RollingBack
+Known = Initializing | Idle | Running
 State = Unknown | Known | Gone

@@ -12,11 +12,11 @@ from typing import Any, cast
 import msgspec
 
 from fairlead import errors
-from fairlead.domain.rollouts import states
-from fairlead.domain.rollouts.states import State
+from fairlead.areas.rollouts.domain import states
+from fairlead.areas.rollouts.domain.states import State
 from fairlead.engine import machine as machines
 
-SHAPE = 2
+SHAPE = 1
 """Raised where `load` could not read what was written before; then `_LIFTS` gets a line."""
 
 _AS_IT_IS = frozenset((str, int, bool, float, type(None)))
@@ -24,21 +24,16 @@ _FIELDS: dict[type, tuple[tuple[str, Any], ...]] = {}
 STATES = {each.__name__: each for each in machines.members(states.State)}
 
 
-def _same(data: dict[str, Any]) -> dict[str, Any]:
-    """From 1 to 2, what has its usual value was left out: more words mean the same."""
-    return data
-
-
-_LIFTS: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {1: _same}
+_LIFTS: Mapping[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 
 
 def dump(state: State) -> dict[str, Any]:
-    """The state as plain data, without what the next look will tell anyway."""
+    """The state as plain data, without what the next observation brings anyway."""
     if not isinstance(state, states.Unknown):
-        unseen = dataclasses.replace(state.book, sight=None, looks=0, look_at=None)
-        state = dataclasses.replace(state, book=unseen)
+        unseen = dataclasses.replace(state.rollout, observed=None, observations=0, observe_at=None)
+        state = dataclasses.replace(state, rollout=unseen)
     data = _plain(state)
-    if isinstance(state, states.Running) and state.run.spec == state.book.spec:
+    if isinstance(state, states.Running) and state.run.spec == state.rollout.spec:
         del data["run"]["spec"]
     return {"shape": SHAPE, "state": type(state).__name__, "data": data}
 
@@ -48,7 +43,8 @@ def load(memory: Mapping[str, Any]) -> State:
     kind, shape = STATES.get(str(memory.get("state"))), memory.get("shape")
     if not isinstance(shape, int) or not 1 <= shape <= SHAPE:
         raise _unreadable(
-            f"its shape is {shape}, the newest here {SHAPE}", "run the release that wrote it, or "
+            f"it has shape {shape}, this release reads up to {SHAPE}",
+            "run the release that wrote it, or ",
         )
     if kind is None:
         raise _unreadable(f"no such state: {memory.get('state')}")
@@ -58,19 +54,27 @@ def load(memory: Mapping[str, Any]) -> State:
         raise _unreadable(str(error)) from error
 
 
+def name_in(memory: Mapping[str, Any]) -> str:
+    """Whose memory it says it is; empty where it says nothing that can be read."""
+    record: Any = memory
+    for field in ("data", "rollout", "name"):
+        record = record.get(field) if isinstance(record, Mapping) else None
+    return record if isinstance(record, str) else ""
+
+
 def _lifted(memory: Mapping[str, Any], shape: int) -> dict[str, Any]:
     data = dict(memory["data"])
     for older in range(shape, SHAPE):
         data = _LIFTS[older](data)
     run = data.get("run")
     if run is not None and "spec" not in run:
-        data["run"] = {**run, "spec": data["book"]["spec"]}
+        data["run"] = {**run, "spec": data["rollout"]["spec"]}
     return data
 
 
 def _unreadable(why: str, instead: str = "") -> errors.Rejected:
     return errors.Rejected(
-        f"status cannot be adopted: {why}",
+        f"cannot adopt status: {why}",
         hint=f"{instead}remove the status; the rollout then starts from what runs now",
     )
 

@@ -2,8 +2,8 @@
 
 Held, it changes no pod when its template changes, and is scaled as ever. We own that one field,
 and annotations. To become another version it is let go; once all its pods are of that version it
-is held again (`tend`). An edit that comes between the two would change pods unwatched: it is
-parked as a revision, and put back when the target is held, so that it goes its own way next.
+is held again (`hold_again`). An edit that comes between the two would change pods unwatched:
+it is parked as a revision, and put back when the target is held, so that it goes its own way next.
 """
 
 import contextlib
@@ -11,15 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from fairlead.adapters.canaries import children, names, reading, seeing
-from fairlead.adapters.canaries.desk import Case, Desk
-from fairlead.adapters.canaries.provider import ORDER
-from fairlead.adapters.kubernetes import objects, rights
-from fairlead.adapters.kubernetes.client import Client
-from fairlead.domain.rollouts import triggers
-from fairlead.domain.rollouts.messages import EnsureVersion, Slot
-from fairlead.domain.rollouts.spec import Version
+from fairlead.areas.rollouts.domain.messages import EnsureVersion
+from fairlead.areas.rollouts.domain.plan import triggers
+from fairlead.areas.rollouts.domain.plan.spec import Version
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.kubernetes import children, names, observe_cluster, parsing
+from fairlead.areas.rollouts.kubernetes.context import RolloutContext, RolloutContexts
+from fairlead.areas.rollouts.kubernetes.routing.provider import ORDER
 from fairlead.errors import Conflict, NotFound
+from fairlead.kubernetes import objects, rbac
+from fairlead.kubernetes.client.client import Client
 
 Object = dict[str, Any]
 
@@ -32,9 +33,9 @@ _TRIES = 5
 class Templates(Protocol):
     """Where templates of versions are kept."""
 
-    async def template(self, case: Case, version: Version) -> Object: ...
+    async def template(self, context: RolloutContext, version: Version) -> Object: ...
 
-    async def keep(self, case: Case, version: Version, template: Object) -> None: ...
+    async def keep(self, context: RolloutContext, version: Version, template: Object) -> None: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,106 +49,133 @@ class Mark:
     """The version of the object that this is meant for; empty: any."""
 
 
-async def roll(desk: Desk, case: Case, templates: Templates, wanted: EnsureVersion) -> None:
+async def roll(
+    contexts: RolloutContexts,
+    context: RolloutContext,
+    templates: Templates,
+    wanted: EnsureVersion,
+) -> None:
     """Let the target become this version; where it is, hold it."""
-    live, version = _target(case), wanted.version
+    live, version = _target(context), wanted.version
     held = children.version_in(live)
     is_there = held is not None and held.revision == version.revision
     says = triggers.template_hash(live["spec"]["template"])
     if not is_there and says != version.template:
-        await _write_template(desk, case, templates, live, version)
-    await desk.hold(case)
-    # A target that we never held may be what is wanted already; one that we did hold says so.
-    stands = seeing.is_rolled(live) and says == version.template
+        await _write_template(contexts, context, templates, live, version)
+    await contexts.hold(context)
+    # A target that we never held may be what is desired already; one that we did hold says so.
+    stands = observe_cluster.is_rolled(live) and says == version.template
     hold = is_there and live["spec"].get("paused", False)
     paused = bool(hold or (held is None and stands))
-    await _mark(desk, case, Mark(version, wanted.order, paused))
+    await _mark(contexts, context, Mark(version, wanted.order, paused))
 
 
-async def tend(desk: Desk, case: Case, templates: Templates) -> None:
+async def hold_again(
+    contexts: RolloutContexts, context: RolloutContext, templates: Templates
+) -> None:
     """Hold the target again, once it is the version that it was let go for."""
-    found = case.around.found(names.DEPLOYMENTS, case.reading.names.primary)
+    found = context.snapshot.found(names.DEPLOYMENTS, context.parsed.names.primary)
     version = children.version_in(found[0]) if found else None
     if version is None:
         return
     with contextlib.suppress(Conflict):
         # Somebody else changed it meanwhile; that change brings us here again.
-        await _hold_or_park(desk, case, templates, found[0], version)
+        await _hold_or_park(contexts, context, templates, found[0], version)
 
 
 async def _hold_or_park(
-    desk: Desk, case: Case, templates: Templates, live: Object, version: Version
+    contexts: RolloutContexts,
+    context: RolloutContext,
+    templates: Templates,
+    live: Object,
+    version: Version,
 ) -> None:
     if live["spec"].get("paused"):
-        await _unpark(desk, case, templates, live)
+        await _unpark(contexts, context, templates, live)
     elif triggers.template_hash(live["spec"]["template"]) != version.template:
         # A template that changed while it was let go must not go on unwatched.
-        await _park(desk, case, templates, live, version)
-    elif seeing.is_rolled(live):
+        await _park(contexts, context, templates, live, version)
+    elif observe_cluster.is_rolled(live):
         # Of this very version: an edit in this moment would be held with its first pods.
         order, at = children.order_in(live), objects.version_of(live)
-        await _mark(desk, case, Mark(version, order, paused=True, at=at))
+        await _mark(contexts, context, Mark(version, order, paused=True, at=at))
 
 
-async def give_back(desk: Desk, case: Case, templates: Templates) -> None:
+async def give_back(
+    contexts: RolloutContexts, context: RolloutContext, templates: Templates
+) -> None:
     """The rollout is going: the target is let go, and forgets us."""
-    live = seeing.slot_of(case.reading, Slot.PRIMARY, case.around)
+    live = observe_cluster.slot_of(context.parsed, Slot.PRIMARY, context.snapshot)
     if live is None or children.version_in(live) is None:
         return
-    await _unpark(desk, case, templates, live)
+    await _unpark(contexts, context, templates, live)
     marks = dict.fromkeys(_MARKS)
     change: Object = {"metadata": {"annotations": marks}, "spec": {"paused": None}}
-    resource = rights.resource(names.DEPLOYMENTS)
+    resource = rbac.resource(names.DEPLOYMENTS)
     with contextlib.suppress(NotFound):
-        answer = await desk.gear.client.patch(resource, objects.key_of(live), change)
-        desk.cache(case, names.DEPLOYMENTS).wrote(answer)
+        answer = await contexts.controller_context.client.patch(
+            resource, objects.key_of(live), change
+        )
+        contexts.cache(context, names.DEPLOYMENTS).wrote(answer)
 
 
-def _target(case: Case) -> Object:
-    found = seeing.slot_of(case.reading, Slot.PRIMARY, case.around)
+def _target(context: RolloutContext) -> Object:
+    found = observe_cluster.slot_of(context.parsed, Slot.PRIMARY, context.snapshot)
     if found is None:
-        # Says it as the door does.
-        reading.workload_of(case.reading, case.around)
+        # Says it as the reconciler does.
+        parsing.workload_of(context.parsed, context.snapshot)
         raise NotFound("the target is gone", hint="create it again")
     return found
 
 
-async def _park(desk: Desk, case: Case, templates: Templates, live: Object, asked: Version) -> None:
+async def _park(
+    contexts: RolloutContexts,
+    context: RolloutContext,
+    templates: Templates,
+    live: Object,
+    asked: Version,
+) -> None:
     """Somebody edited the target while it becomes another version: that one first, then theirs."""
     edit = live["spec"]["template"]
-    waits = reading.version(edit, case.around)
-    await templates.keep(case, waits, edit)
-    template = children.with_configs(await templates.template(case, asked), asked)
-    parked = {"op": "add", "path": _PARKED, "value": reading.parking(waits)}
-    await _patch(desk, case, live, {"op": "replace", "path": _TEMPLATE, "value": template}, parked)
-    told = f"the target was edited while it becomes {asked}: {waits} waits, and goes its way next"
-    desk.tell(case, "Parked", told, warning=True)
+    waits = parsing.version(edit, context.snapshot)
+    await templates.keep(context, waits, edit)
+    template = children.with_configs(await templates.template(context, asked), asked)
+    parked = {"op": "add", "path": _PARKED, "value": parsing.parking(waits)}
+    await _patch(
+        contexts,
+        context,
+        live,
+        {"op": "replace", "path": _TEMPLATE, "value": template},
+        parked,
+    )
+    told = f"the target was edited during its promotion to {asked}; {waits} is rolled out next"
+    contexts.tell(context, "Parked", told, warning=True)
 
 
-def _is_news(case: Case, says: str) -> bool:
-    """Whether a template has yet to go its way; one that was taken back has gone it."""
-    status = case.obj.get("status") or {}
-    book = ((status.get("memory") or {}).get("data") or {}).get("book") or {}
-    due = ((book.get("due") or {}).get("version") or {}).get("template")
-    return says == due or says != status.get("wantedHash")
+def _is_news(context: RolloutContext, says: str) -> bool:
+    """Whether a template has yet to go its way; one that was rolled back has gone it."""
+    status = parsing.status_of(context.obj)
+    return says == status.pending_hash or says != status.desired_hash
 
 
-async def _unpark(desk: Desk, case: Case, templates: Templates, live: Object) -> None:
+async def _unpark(
+    contexts: RolloutContexts, context: RolloutContext, templates: Templates, live: Object
+) -> None:
     """Give the target the edit that waited, unless somebody has edited it again."""
-    waits, held = reading.parked(live), children.version_in(live)
+    waits, held = parsing.parked(live), children.version_in(live)
     if waits is None or held is None:
         return
     change: list[Object] = [{"op": "remove", "path": _PARKED}]
     if triggers.template_hash(live["spec"]["template"]) == held.template:
         with contextlib.suppress(NotFound):
-            template = await templates.template(case, waits)
+            template = await templates.template(context, waits)
             change.append({"op": "replace", "path": _TEMPLATE, "value": template})
-    await _patch(desk, case, live, *change)
+    await _patch(contexts, context, live, *change)
 
 
-async def _mark(desk: Desk, case: Case, mark: Mark) -> None:
+async def _mark(contexts: RolloutContexts, context: RolloutContext, mark: Mark) -> None:
     """One apply with what is ours of a target: the field, and what it was asked to hold."""
-    key = objects.Key(case.reading.namespace, case.reading.names.primary)
+    key = objects.Key(context.parsed.namespace, context.parsed.names.primary)
     version = mark.version
     spec: Object = {"paused": mark.paused}
     if version.configs:
@@ -156,36 +184,45 @@ async def _mark(desk: Desk, case: Case, mark: Mark) -> None:
     meta = {"namespace": key.namespace, "name": key.name}
     if mark.at:
         meta["resourceVersion"] = mark.at
-    wish = {"metadata": {**meta, "annotations": children.marks(version, mark.order)}, "spec": spec}
-    resource = rights.resource(names.DEPLOYMENTS)
-    answer = await desk.gear.client.apply(resource, wish, force=True)
-    desk.cache(case, names.DEPLOYMENTS).wrote(answer)
+    desired = {
+        "metadata": {**meta, "annotations": children.marks(version, mark.order)},
+        "spec": spec,
+    }
+    resource = rbac.resource(names.DEPLOYMENTS)
+    answer = await contexts.controller_context.client.apply(resource, desired, force=True)
+    contexts.cache(context, names.DEPLOYMENTS).wrote(answer)
 
 
 async def _write_template(
-    desk: Desk, case: Case, templates: Templates, live: Object, version: Version
+    contexts: RolloutContexts,
+    context: RolloutContext,
+    templates: Templates,
+    live: Object,
+    version: Version,
 ) -> None:
     """As `kubectl rollout undo` does: a version that the target's own template does not say."""
     held, says = children.version_in(live), triggers.template_hash(live["spec"]["template"])
-    if held is not None and says != held.template and _is_news(case, says):
-        await _park(desk, case, templates, live, version)
+    if held is not None and says != held.template and _is_news(context, says):
+        await _park(contexts, context, templates, live, version)
         return
-    template = await templates.template(case, version)
-    await _patch(desk, case, live, {"op": "replace", "path": _TEMPLATE, "value": template})
+    template = await templates.template(context, version)
+    await _patch(contexts, context, live, {"op": "replace", "path": _TEMPLATE, "value": template})
 
 
-async def _patch(desk: Desk, case: Case, live: Object, *change: Object) -> None:
+async def _patch(
+    contexts: RolloutContexts, context: RolloutContext, live: Object, *change: Object
+) -> None:
     """A change of the target as it was seen; of any other it answers Conflict."""
-    client = desk.gear.client
-    resource, key = rights.resource(names.DEPLOYMENTS), objects.key_of(live)
+    client = contexts.controller_context.client
+    resource, key = rbac.resource(names.DEPLOYMENTS), objects.key_of(live)
     seen = {"op": "replace", "path": "/metadata/resourceVersion", "value": objects.version_of(live)}
     answer = await client.patch(resource, key, [seen, *change], kind="json")
-    desk.cache(case, names.DEPLOYMENTS).wrote(await _disown(client, answer))
+    contexts.cache(context, names.DEPLOYMENTS).wrote(await _disown(client, answer))
 
 
 async def _disown(client: Client, answer: Object) -> Object:
     """Give up our claim to the template; a controller may write its status in between."""
-    resource, key = rights.resource(names.DEPLOYMENTS), objects.key_of(answer)
+    resource, key = rbac.resource(names.DEPLOYMENTS), objects.key_of(answer)
     for _ in range(_TRIES):
         fields = disowned(answer["metadata"].get("managedFields") or [], client.manager)
         if fields is None:

@@ -1,4 +1,4 @@
-"""What this process has performed and the cluster does not show: orders, and the last wishes.
+"""What this process has performed and the cluster does not show: orders, and the last requests.
 
 A write that would change nothing but its order is not sent; here it counts as performed. Lost at
 a restart, it is asked for again, and again costs nothing.
@@ -8,7 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from typing import Any
 
-from fairlead.domain.rollouts.messages import EnsureVersion
+from fairlead.areas.rollouts.domain.messages import EnsureVersion
 
 Object = dict[str, Any]
 STANDING_BY = "standby"
@@ -19,42 +19,44 @@ _TEMPLATES = 2_000
 
 
 @dataclass(slots=True)
-class Page:
+class RolloutOrders:
     """What is remembered of one rollout."""
 
     orders: dict[str, int] = field(default_factory=dict)
-    wishes: dict[str, EnsureVersion] = field(default_factory=dict)
+    desired_objects: dict[str, EnsureVersion] = field(default_factory=dict)
 
 
-class Ledger:
+class AppliedOrders:
     """One page for each rollout, by UID; the oldest are forgotten."""
 
     def __init__(self) -> None:
-        self._pages: OrderedDict[str, Page] = OrderedDict()
+        self._pages: OrderedDict[str, RolloutOrders] = OrderedDict()
         self._templates: OrderedDict[tuple[str, str], Object] = OrderedDict()
 
     def order(self, uid: str, part: str) -> int:
         page = self._pages.get(uid)
         return page.orders.get(part, 0) if page else 0
 
-    def wish(self, uid: str, part: str) -> EnsureVersion | None:
+    def desired(self, uid: str, part: str) -> EnsureVersion | None:
         page = self._pages.get(uid)
-        return page.wishes.get(part) if page else None
+        return page.desired_objects.get(part) if page else None
 
-    def perform(self, uid: str, part: str, order: int, wish: EnsureVersion | None = None) -> None:
+    def perform(
+        self, uid: str, part: str, order: int, desired: EnsureVersion | None = None
+    ) -> None:
         page = self._page(uid)
         page.orders[part] = max(order, page.orders.get(part, 0))
-        if wish is not None:
-            page.wishes[part] = wish
+        if desired is not None:
+            page.desired_objects[part] = desired
         else:
-            page.wishes.pop(part, None)
+            page.desired_objects.pop(part, None)
 
     def note(self, uid: str, part: str, number: int) -> None:
         """As it is now, also where it is lower than it was."""
         self._page(uid).orders[part] = number
 
-    def _page(self, uid: str) -> Page:
-        page = self._pages.setdefault(uid, Page())
+    def _page(self, uid: str) -> RolloutOrders:
+        page = self._pages.setdefault(uid, RolloutOrders())
         self._pages.move_to_end(uid)
         while len(self._pages) > _REMEMBERED:
             self._pages.popitem(last=False)

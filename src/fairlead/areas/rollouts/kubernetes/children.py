@@ -4,13 +4,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from fairlead.adapters.canaries import names
-from fairlead.adapters.canaries.provider import ORDER, Site
-from fairlead.adapters.canaries.reading import Reading
-from fairlead.adapters.kubernetes import compare
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.spec import Version
-from fairlead.intents.kubernetes import Api
+from fairlead.areas.rollouts.domain.plan.spec import Version
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.kubernetes import names
+from fairlead.areas.rollouts.kubernetes.parsing import ParsedRollout
+from fairlead.areas.rollouts.kubernetes.routing.provider import ORDER, Site
+from fairlead.kubernetes.kinds import Api
+from fairlead.kubernetes.writes import compare
 
 Object = dict[str, Any]
 
@@ -36,11 +36,15 @@ class Hold:
 
 
 def deployment(
-    reading: Reading, workload: Object, template: Object, hold: Hold, service: Object | None = None
+    parsed: ParsedRollout,
+    workload: Object,
+    template: Object,
+    hold: Hold,
+    service: Object | None = None,
 ) -> Object:
     """The Deployment of one slot, at this version and scale; `service` is a target's."""
-    chosen = labels(reading, workload, hold.slot)
-    worn = carried(reading, workload, hold.slot, service)
+    chosen = labels(parsed, workload, hold.slot)
+    worn = carried(parsed, workload, hold.slot, service)
     rest = {key: value for key, value in workload.items() if key not in _OURS}
     spec = {
         **rest,
@@ -48,8 +52,8 @@ def deployment(
         "selector": {"matchLabels": chosen},
         "template": _template(template, worn, hold.version),
     }
-    name = reading.names.deployments[hold.slot]
-    meta = _meta(reading, name, hold.slot) | {
+    name = parsed.names.deployments[hold.slot]
+    meta = _meta(parsed, name, hold.slot) | {
         "annotations": {
             **marks(hold.version, hold.order),
             names.SINCE: str(hold.since),
@@ -59,9 +63,11 @@ def deployment(
     return _whole(names.DEPLOYMENTS, meta, spec=spec)
 
 
-def service(reading: Reading, workload: Object, slot: Slot, found: Object | None = None) -> Object:
+def service(
+    parsed: ParsedRollout, workload: Object, slot: Slot, found: Object | None = None
+) -> Object:
     """The Service of one slot; `found` is the spec of one that exists, for those beside it."""
-    given = dict(found or reading.service)
+    given = dict(found or parsed.service)
     if slot is not Slot.PRIMARY:
         given = {key: value for key, value in given.items() if key not in _ONE_SERVICE}
         given["ports"] = [
@@ -71,29 +77,29 @@ def service(reading: Reading, workload: Object, slot: Slot, found: Object | None
     own = selector_of(workload)
     chosen = given.get("selector") or own
     if slot is not Slot.PRIMARY:
-        ratio = reading.provider == RATIO
-        chosen = labels(reading, workload, slot) if ratio else names.apart(chosen, slot)
-    meta = _meta(reading, reading.names.services[slot], slot)
+        ratio = parsed.provider == RATIO
+        chosen = labels(parsed, workload, slot) if ratio else names.apart(chosen, slot)
+    meta = _meta(parsed, parsed.names.services[slot], slot)
     return _whole(names.SERVICES, meta, spec={**given, "selector": dict(chosen)})
 
 
-def site(reading: Reading) -> Site:
+def site(parsed: ParsedRollout) -> Site:
     """The rollout's place among routes; where the Service is the route, with that Service."""
-    if reading.provider != RATIO:
-        return reading.site
-    own = service(reading, reading.workload, Slot.PRIMARY)
-    return replace(reading.site, wish={**reading.site.wish, "service": own})
+    if parsed.provider != RATIO:
+        return parsed.site
+    own = service(parsed, parsed.workload, Slot.PRIMARY)
+    return replace(parsed.site, desired={**parsed.site.desired, "service": own})
 
 
-def revision(reading: Reading, version: Version, template: Object, number: int) -> Object:
+def revision(parsed: ParsedRollout, version: Version, template: Object, number: int) -> Object:
     """A version kept, so that it can be made again when nothing else remembers it."""
-    meta = _meta(reading, revision_name(reading, version.revision), None)
+    meta = _meta(parsed, revision_name(parsed, version.revision), None)
     made = _whole(names.REVISIONS, meta | {"annotations": marks(version, 0)}, revision=number)
     return {**made, "data": {"template": template}}
 
 
-def revision_name(reading: Reading, revision: str) -> str:
-    return names.cut(reading.name, f"-{revision}")
+def revision_name(parsed: ParsedRollout, revision: str) -> str:
+    return names.cut(parsed.name, f"-{revision}")
 
 
 def marks(version: Version, order: int) -> dict[str, str]:
@@ -139,24 +145,24 @@ def selector_of(workload: Object) -> dict[str, str]:
     return dict(selector)
 
 
-def labels(reading: Reading, workload: Object, slot: Slot) -> dict[str, str]:
+def labels(parsed: ParsedRollout, workload: Object, slot: Slot) -> dict[str, str]:
     """What a slot's Deployment selects its pods by, and so what parts the slots."""
     own = selector_of(workload)
-    if reading.provider == RATIO:
+    if parsed.provider == RATIO:
         # The Service shares out itself, so the pods must look alike to it.
         return {**own, names.SLOT: slot.value}
     return own if slot is Slot.PRIMARY else names.apart(own, slot)
 
 
 def carried(
-    reading: Reading, workload: Object, slot: Slot, service: Object | None = None
+    parsed: ParsedRollout, workload: Object, slot: Slot, service: Object | None = None
 ) -> dict[str, str]:
     """The labels that a slot's pods get from us, beside those of the template."""
-    chosen = labels(reading, workload, slot)
-    if slot is Slot.PRIMARY or reading.provider == RATIO:
+    chosen = labels(parsed, workload, slot)
+    if slot is Slot.PRIMARY or parsed.provider == RATIO:
         return chosen
     # What the Service selects by must differ as well, or it would find this slot.
-    by = (service or reading.service).get("selector") or {}
+    by = (service or parsed.service).get("selector") or {}
     return {**names.apart(by, slot), **chosen}
 
 
@@ -178,11 +184,11 @@ def with_configs(template: Object, version: Version) -> Object:
     return {**template, "metadata": meta}
 
 
-def _meta(reading: Reading, name: str, slot: Slot | None) -> Object:
-    told = {names.ROLLOUT: names.cut(reading.name)}
+def _meta(parsed: ParsedRollout, name: str, slot: Slot | None) -> Object:
+    told = {names.ROLLOUT: names.cut(parsed.name)}
     if slot is not None:
         told[names.SLOT] = slot.value
-    return {"namespace": reading.namespace, "name": name, "labels": told}
+    return {"namespace": parsed.namespace, "name": name, "labels": told}
 
 
 def _whole(api: Api, meta: Object, **fields: Any) -> Object:

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 from prometheus_client import core, registry
 
-from fairlead.adapters.kubernetes.objects import Key
-from fairlead.intents.kubernetes import Kind
+from fairlead.kubernetes.kinds import Kind
+from fairlead.kubernetes.objects import Key
 
-ENDINGS = ("Promoted", "TakenBack", "Superseded", "Reverted")
+ENDINGS = ("Promoted", "RolledBack", "Superseded", "Reverted")
 
 
-class Figures(registry.Collector):
+class RolloutMetrics(registry.Collector):
     """Where rollouts are, and how those that ended did."""
 
     def __init__(self) -> None:
@@ -50,7 +50,7 @@ class Figures(registry.Collector):
             ended.add_metric((ending,), self._news[ending])
         yield ended
         verdicts = core.CounterMetricFamily(
-            "fairlead_rollout_verdicts", "Answers of checks, by what they meant.", labels=("phase",)
+            "fairlead_rollout_verdicts", "Measurements of checks, by result.", labels=("phase",)
         )
         for phase, count in sorted(self._verdicts.items()):
             verdicts.add_metric((phase,), count)

@@ -4,8 +4,8 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.intents.kubernetes import Api
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.kubernetes.kinds import Api
 
 DEPLOYMENTS = Api("apps", "v1", "deployments", "Deployment")
 SERVICES = Api("", "v1", "services", "Service")

@@ -5,18 +5,19 @@ all that could be old are left out.
 """
 
 import datetime as dt
+import hmac
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fairlead.adapters.canaries import children, names
-from fairlead.adapters.canaries.provider import Found, Provider, Ref, Site
-from fairlead.adapters.canaries.reading import Reading
-from fairlead.adapters.kubernetes import compare
-from fairlead.domain.rollouts import triggers
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.sight import Pods, Shown, Sight
-from fairlead.intents.kubernetes import Around
+from fairlead.areas.rollouts.domain.observation import Observation, ObservedRoute, Pods
+from fairlead.areas.rollouts.domain.plan import triggers
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.kubernetes import children, names
+from fairlead.areas.rollouts.kubernetes.parsing import ParsedRollout
+from fairlead.areas.rollouts.kubernetes.routing.provider import Found, Provider, Ref, Site
+from fairlead.kubernetes.kinds import Snapshot
+from fairlead.kubernetes.writes import compare
 
 Object = dict[str, Any]
 Performed = Callable[[str], int]
@@ -27,46 +28,48 @@ _SERVICE = "kubernetes.io/service-name"
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """A sight, and in how many seconds a change of it can be expected; 0: none."""
+class ClusterView:
+    """An observation, and in how many seconds a change of it can be expected; 0: none."""
 
-    sight: Sight
+    observed: Observation
     again: float = 0.0
 
 
-def see(reading: Reading, provider: Provider, around: Around, performed: Performed) -> Seen:
-    site = children.site(reading)
+def see(
+    parsed: ParsedRollout, provider: Provider, snapshot: Snapshot, performed: Performed
+) -> ClusterView:
+    site = children.site(parsed)
     delay = provider.delay(site)
     slots = [Slot.PRIMARY, Slot.CANARY]
-    if reading.spec.strategy.baseline or performed(Slot.BASELINE.value):
+    if parsed.spec.strategy.baseline or performed(Slot.BASELINE.value):
         # Only where it may be there: each question is remembered, for every rollout.
         slots.append(Slot.BASELINE)
-    seen = {slot: _pods(reading, slot, around, delay, performed) for slot in slots}
-    shown, wait = provider.shown(site, found(provider, site, around), around.at)
+    seen = {slot: _pods(parsed, slot, snapshot, delay, performed) for slot in slots}
+    shown, wait = provider.shown(site, found(provider, site, snapshot), snapshot.at)
     pods = {slot.value: one for slot, (one, _) in seen.items()}
     waits = [each for each in (wait, *(again for _, again in seen.values())) if each > 0]
-    return Seen(Sight(around.at, route=shown, **pods), min(waits, default=0.0))
+    return ClusterView(Observation(snapshot.at, route=shown, **pods), min(waits, default=0.0))
 
 
-def standing_by(shown: Shown | None, order: int) -> Shown | None:
+def standing_by(shown: ObservedRoute | None, order: int) -> ObservedRoute | None:
     """A route at weight 0, after a standby of this order that needed no write."""
     if shown is None or shown.share or shown.drift or shown.order >= order:
         return shown
-    return Shown(order, 0)
+    return ObservedRoute(order, 0)
 
 
-def found(provider: Provider, site: Site, around: Around) -> Found:
+def found(provider: Provider, site: Site, snapshot: Snapshot) -> Found:
     """The objects that carry the route, as far as they are there."""
     held: dict[Ref, Object] = {}
     for ref in provider.refs(site):
-        for obj in around.found(ref.api, ref.name):
+        for obj in snapshot.found(ref.api, ref.name):
             held[ref] = obj
     return held
 
 
-def slot_of(reading: Reading, slot: Slot, around: Around) -> Object | None:
+def slot_of(parsed: ParsedRollout, slot: Slot, snapshot: Snapshot) -> Object | None:
     """The Deployment of a slot."""
-    return next(iter(around.found(names.DEPLOYMENTS, reading.names.deployments[slot])), None)
+    return next(iter(snapshot.found(names.DEPLOYMENTS, parsed.names.deployments[slot])), None)
 
 
 def ready_pods(deployment: Object, since: int = 0) -> int:
@@ -97,8 +100,19 @@ def is_rolled(deployment: Object) -> bool:
 
 
 def kept_config(obj: Object) -> Object:
-    """What is remembered of a ConfigMap or Secret: never what is in it."""
+    """What is remembered of a ConfigMap: never what is in it."""
     return {"metadata": _little(obj), "data": {"digest": _digest(obj)}}
+
+
+def kept_secret(obj: Object) -> Object:
+    """What is remembered of a Secret: a digest that nobody can guess.
+
+    It ends in statuses and annotations, and a PIN has few values to try. The key is the Secret's
+    UID: random, the same for every operator, and told only to those who may read the Secret.
+    """
+    uid = str((obj.get("metadata") or {}).get("uid", ""))
+    keyed = hmac.digest(uid.encode(), _digest(obj).encode(), "sha256").hex()[:32]
+    return {"metadata": _little(obj), "data": {"digest": keyed}}
 
 
 def kept_slice(obj: Object) -> Object:
@@ -137,20 +151,20 @@ _CONTENT = ("data", "binaryData", "stringData")
 
 
 def since_part(slot: Slot) -> str:
-    """Where a ledger keeps the generation that a slot's newest version came with."""
+    """Where the applied orders keep the generation that a slot's newest version came with."""
     return f"{slot.value} since"
 
 
 def _pods(
-    reading: Reading, slot: Slot, around: Around, delay: float, performed: Performed
+    parsed: ParsedRollout, slot: Slot, snapshot: Snapshot, delay: float, performed: Performed
 ) -> tuple[Pods | None, float]:
-    held = slot_of(reading, slot, around)
+    held = slot_of(parsed, slot, snapshot)
     version = children.version_in(held) if held is not None else None
     if held is None or version is None:
         return None, 0.0
     ready = ready_pods(held, performed(since_part(slot)))
-    slices = around.found(names.SLICES, reading.names.services[slot])
-    endpoints, again = _endpoints(slices, around.at, delay)
+    slices = snapshot.found(names.SLICES, parsed.names.services[slot])
+    endpoints, again = _endpoints(slices, snapshot.at, delay)
     desired = int((held.get("spec") or {}).get("replicas", 1))
     order = max(children.order_in(held), performed(slot.value))
     return Pods(version.revision, desired, ready, min(ready, endpoints), order), again

@@ -7,29 +7,30 @@ target, configs ──► version (what the workload means today)
 import contextlib
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from fairlead.adapters.canaries import names, types
-from fairlead.adapters.canaries.provider import Backend, Site
-from fairlead.domain.rollouts import ports, triggers
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.spec import Group, Limiter, Spec, Version
+from fairlead.areas.rollouts import rules
+from fairlead.areas.rollouts.domain import status
+from fairlead.areas.rollouts.domain.plan import triggers
+from fairlead.areas.rollouts.domain.plan.spec import Spec, Version, within
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.domain.status import RolloutStatus
+from fairlead.areas.rollouts.kubernetes import names, provider_registry, types
+from fairlead.areas.rollouts.kubernetes.routing.provider import Backend, Site
+from fairlead.checks.subject import Names
 from fairlead.errors import Rejected
-from fairlead.intents import rollouts
-from fairlead.intents.kubernetes import Around, InvalidSpec
+from fairlead.kubernetes.kinds import InvalidSpec, Snapshot
 
 Object = dict[str, Any]
 _LONGEST_LABEL = 63
-# Enough for all that are under way at once; those at rest are not looked at.
+# Enough for all that are in progress at once; those at rest are not reconciled.
 _REMEMBERED = 1_000
-# Whose requests the built-in metrics count.
-_COUNTED_BY = {"istio": "istio", "gatewayApi": "envoy-gateway"}
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class ParsedRollout:
     """One object, understood."""
 
     namespace: str
@@ -56,32 +57,33 @@ class Reading:
     @property
     def adopts(self) -> bool:
         """Whether something of others is changed, and must be given back."""
-        return self.is_target or any(self.site.wish.get(key) for key in ("vsName", "routeName"))
+        adopted = provider_registry.found()[self.provider].adopted
+        return self.is_target or bool(adopted and self.site.desired.get(adopted))
 
 
-def read(obj: Object) -> Reading:
-    """The object's wish; InvalidSpec where it cannot be understood."""
+def read(obj: Object) -> ParsedRollout:
+    """The object's request; InvalidSpec where it cannot be understood."""
     raw = obj.get("spec") or {}
     is_istio = obj.get("kind") == "IstioCanaryDeployment"
     try:
-        to = types.IstioCanarySpec if is_istio else types.CanarySpec
-        words: types.WorkloadWords = rollouts.convert(raw, to, "spec")
-        spec = rollouts.spec(words, "spec")
+        to = types.IstioCanarySpec if is_istio else types.canary_spec()
+        words: types.WorkloadWords = rules.convert(raw, to, "spec")
+        spec = rules.spec(words, "spec")
     except Rejected as error:
         raise InvalidSpec(error.message, hint=error.hint) from error
     _check_form(words)
-    provider, wish = _provider(words, raw)
+    provider, desired = _provider(words, raw)
     meta = obj["metadata"]
     namespace, name = meta.get("namespace", ""), meta["name"]
     called = _names(words, name)
     backends = {slot.value: Backend(called.services[slot], _port(words)) for slot in Slot}
-    site = Site(namespace, name, wish=wish, **backends)
-    return Reading(
+    site = Site(namespace, name, desired=desired, **backends)
+    return ParsedRollout(
         namespace=namespace,
         name=name,
         uid=str(meta.get("uid", "")),
         generation=int(meta.get("generation") or 0),
-        spec=_local(spec, namespace, name),
+        spec=within(spec, namespace, name),
         names=called,
         provider=provider,
         site=site,
@@ -94,17 +96,28 @@ def read(obj: Object) -> Reading:
     )
 
 
-class Readings:
-    """Objects of the cluster that were understood: each spec is read once, not at each look."""
+def status_of(obj: Object) -> RolloutStatus:
+    """What the object shows; a status that nobody can read is as good as none."""
+    try:
+        return status.read(obj.get("status"))
+    except Rejected:
+        return RolloutStatus()
 
-    def __init__(self) -> None:
-        self._kept: OrderedDict[str, Reading] = OrderedDict()
+
+class ParseCache:
+    """Objects of the cluster that were parsed: each spec is read once, not at each reconcile."""
+
+    def __init__(self, is_own: Callable[[Object], bool] = lambda _: False) -> None:
+        self._is_own = is_own
+        """Whether what an object's status remembers is to be believed."""
+
+        self._kept: OrderedDict[str, ParsedRollout] = OrderedDict()
         self._good: dict[str, object] = {}
-        self._standing: OrderedDict[str, tuple[Reading, Object]] = OrderedDict()
+        self._standing: OrderedDict[str, tuple[ParsedRollout, Object]] = OrderedDict()
         """By UID the last reading that made sense with all around it, and its words."""
         self._meant: dict[str, str] = {}
 
-    def of(self, obj: Object) -> Reading:
+    def of(self, obj: Object) -> ParsedRollout:
         """What `read` says; a generation stands for its spec, as the API server counts it."""
         meta = obj["metadata"]
         found = self._kept.get(str(meta.get("uid", "")))
@@ -117,24 +130,24 @@ class Readings:
             self._forget(self._kept.popitem(last=False)[0])
         return found
 
-    def wanted(self, found: Reading, around: Around) -> Version:
+    def wanted(self, found: ParsedRollout, snapshot: Snapshot) -> Version:
         """What `wanted` says; a template of the object itself is hashed once for its reading."""
         if found.is_target or self._kept.get(found.uid) is not found:
-            return wanted(found, around)
-        template = template_of(found, around)
+            return wanted(found, snapshot)
+        template = template_of(found, snapshot)
         if found.uid not in self._meant:
             self._meant[found.uid] = triggers.template_hash(template)
-        return version(template, around, self._meant[found.uid])
+        return version(template, snapshot, self._meant[found.uid])
 
-    def is_good(self, found: Reading, by: object) -> bool:
+    def is_good(self, found: ParsedRollout, by: object) -> bool:
         """Whether this very reading was found to be good by these rules."""
         reviewed = found.uid in self._good and self._good[found.uid] is by
         return reviewed and self._kept.get(found.uid) is found
 
-    def good(self, found: Reading, by: object) -> None:
+    def good(self, found: ParsedRollout, by: object) -> None:
         self._good[found.uid] = by
 
-    def stand(self, found: Reading, obj: Object) -> None:
+    def stand(self, found: ParsedRollout, obj: Object) -> None:
         """This reading makes sense; it is gone by until another one does."""
         known = self._standing.get(found.uid)
         if known is None or known[0] is not found:
@@ -143,7 +156,7 @@ class Readings:
         if len(self._standing) > _REMEMBERED:
             self._standing.popitem(last=False)
 
-    def standing(self, obj: Object) -> Reading | None:
+    def standing(self, obj: Object) -> ParsedRollout | None:
         """What the object said when it last made sense, also if this process never saw that."""
         uid = str(obj["metadata"].get("uid", ""))
         if uid not in self._standing:
@@ -151,14 +164,14 @@ class Readings:
         known = self._standing.get(uid)
         return None if known is None else known[0]
 
-    def acting(self, obj: Object) -> Reading:
+    def acting(self, obj: Object) -> ParsedRollout:
         """By what effects are performed: what made sense last, else what stands there now."""
         return self.standing(obj) or self.of(obj)
 
     def kept(self, obj: Object, *, under_way: bool) -> Object | None:
         """What an object's status keeps of the reading that stands, for a successor of ours.
 
-        Only where something would have to go home or be given back. Without the template: a
+        Only where something would have to roll back or be given back. Without the template: a
         version that runs is kept elsewhere, by its name.
         """
         found = self.standing(obj)
@@ -172,8 +185,8 @@ class Readings:
         return {"generation": found.generation, "spec": words}
 
     def _recall(self, obj: Object) -> None:
-        told = (obj.get("status") or {}).get("accepted")
-        if not isinstance(told, dict):
+        told = status_of(obj).accepted
+        if told is None or not self._is_own(obj):
             return
         generation = told.get("generation")
         with contextlib.suppress(Rejected):
@@ -190,32 +203,31 @@ class Readings:
         self._meant.pop(uid, None)
 
 
-def template_of(reading: Reading, around: Around) -> Object:
-    """The pod template as it is wanted now; InvalidSpec while the target is not there."""
-    return dict(workload_of(reading, around).get("template") or {})
+def template_of(parsed: ParsedRollout, snapshot: Snapshot) -> Object:
+    """The pod template as it is desired now; InvalidSpec while the target is not there."""
+    return dict(workload_of(parsed, snapshot).get("template") or {})
 
 
-def workload_of(reading: Reading, around: Around) -> Object:
+def workload_of(parsed: ParsedRollout, snapshot: Snapshot) -> Object:
     """The spec of the Deployment: the object's own, or the target's as it stands."""
-    if not reading.is_target:
-        return reading.workload
-    found = around.found(names.DEPLOYMENTS, reading.names.primary)
+    if not parsed.is_target:
+        return parsed.workload
+    found = snapshot.found(names.DEPLOYMENTS, parsed.names.primary)
     if not found:
         raise InvalidSpec(
-            f"spec.targetRef.name: there is no Deployment of this name here: "
-            f"{reading.names.primary}",
-            hint="create it, or name another; it is taken up when it comes",
+            f"spec.targetRef.name: no such Deployment in this namespace: {parsed.names.primary}",
+            hint="create it, or name another; the rollout starts when it exists",
         )
     return dict(found[0]["spec"])
 
 
-def wanted(reading: Reading, around: Around) -> Version:
-    """The version that is wanted now; of a target with an edit that waits, the edit's."""
-    template = template_of(reading, around)
+def wanted(parsed: ParsedRollout, snapshot: Snapshot) -> Version:
+    """The version that is desired now; of a target with an edit that waits, the edit's."""
+    template = template_of(parsed, snapshot)
     waits = None
-    if reading.is_target:
-        waits = parked(around.found(names.DEPLOYMENTS, reading.names.primary)[0])
-    return waits or version(template, around)
+    if parsed.is_target:
+        waits = parked(snapshot.found(names.DEPLOYMENTS, parsed.names.primary)[0])
+    return waits or version(template, snapshot)
 
 
 def parked(target: Object) -> Version | None:
@@ -230,34 +242,34 @@ def parking(waits: Version) -> str:
     return f"{waits.revision}/{waits.template}/{waits.configs}/{waits.label}"
 
 
-def version(template: Object, around: Around, known: str = "") -> Version:
+def version(template: Object, snapshot: Snapshot, known: str = "") -> Version:
     """What the template and the configs it reads mean, and how people call it."""
     meant = known or triggers.template_hash(template)
-    configs = triggers.config_hash(_configs(template, around))
+    configs = triggers.config_hash(_configs(template, snapshot))
     told = hashlib.blake2b(f"{meant} {configs}".encode(), digest_size=5).hexdigest()
     return Version(told, meant, configs, _called(template))
 
 
-def called(reading: Reading, slot: Slot) -> ports.Names:
+def called(parsed: ParsedRollout, slot: Slot) -> Names:
     """Under which names the metrics know a slot."""
     arguments = {
-        "namespace": reading.namespace,
-        "target": reading.names.deployments[slot],
-        "service": reading.names.services[slot],
-        "port": str(reading.site.primary.port),
+        "namespace": parsed.namespace,
+        "target": parsed.names.deployments[slot],
+        "service": parsed.names.services[slot],
+        "port": str(parsed.site.primary.port),
     }
-    return ports.Names(_COUNTED_BY.get(reading.provider, ""), arguments)
+    return Names(provider_registry.found()[parsed.provider].metrics, arguments)
 
 
-def _configs(template: Object, around: Around) -> Mapping[str, Mapping[str, Any]]:
+def _configs(template: Object, snapshot: Snapshot) -> Mapping[str, Mapping[str, Any]]:
     """The configs as the caches keep them: a digest of each, by kind and name."""
     kinds = {"configmap": names.CONFIG_MAPS, "secret": names.SECRETS}
     found: dict[str, Mapping[str, Any]] = {}
     for called in triggers.tracked(template):
         kind, _, name = called.partition("/")
-        if not around.is_served(kinds[kind]):
+        if not snapshot.is_served(kinds[kind]):
             continue
-        for config in around.found(kinds[kind], name):
+        for config in snapshot.found(kinds[kind], name):
             if triggers.is_tracked(config):
                 found[called] = config
     return found
@@ -275,13 +287,13 @@ def _check_form(words: types.WorkloadWords) -> None:
     embedded = words.deployment_spec is not None
     if embedded == (words.target_ref is not None):
         raise InvalidSpec(
-            "spec.targetRef: either targetRef or deploymentSpec is needed",
+            "spec.targetRef: set either targetRef or deploymentSpec",
             hint="name a Deployment that exists, or describe one",
         )
     if embedded != (words.service_spec is not None) or embedded == (words.service is not None):
         raise InvalidSpec(
-            "spec.service: targetRef goes with service, deploymentSpec with serviceSpec",
-            hint="say which Service leads to the pods",
+            "spec.service: set service with targetRef, serviceSpec with deploymentSpec",
+            hint="name the Service that selects the pods",
         )
 
 
@@ -297,7 +309,7 @@ def _port(words: types.WorkloadWords) -> int:
     ports = (words.service_spec.ports if words.service_spec else None) or ()
     if not ports:
         raise InvalidSpec(
-            "spec.serviceSpec.ports: a port is needed", hint="name the port that requests come to"
+            "spec.serviceSpec.ports: required", hint="name the port that receives requests"
         )
     return ports[0].port
 
@@ -305,23 +317,13 @@ def _port(words: types.WorkloadWords) -> int:
 def _provider(words: types.WorkloadWords, raw: Object) -> tuple[str, Mapping[str, Any]]:
     """Which provider, and what the object says to it, as it was written."""
     if isinstance(words, types.IstioCanarySpec):
-        wish = {"vsName": raw.get("vsName"), "virtualService": raw.get("virtualServiceSpec")}
-        return "istio", {key: value for key, value in wish.items() if value is not None}
-    given = raw.get("provider") or {"replicas": {}}
+        desired = {"vsName": raw.get("vsName"), "virtualService": raw.get("virtualServiceSpec")}
+        return "istio", {key: value for key, value in desired.items() if value is not None}
+    given = raw.get("provider") or {provider_registry.USUAL: {}}
     if len(given) != 1:
         raise InvalidSpec(
-            "spec.provider: exactly one of istio, gatewayApi and replicas is needed",
-            hint="say what shares the requests out",
+            f"spec.provider: set exactly one of {', '.join(provider_registry.found())}",
+            hint="name what splits the traffic",
         )
-    ((name, wish),) = given.items()
-    return name, {key: value for key, value in (wish or {}).items() if value is not None}
-
-
-def _local(spec: Spec, namespace: str, name: str) -> Spec:
-    """Groups and limiters of a namespace are its own; a group knows members by their object."""
-    group, limiter = spec.group, spec.limiter
-    if group is not None:
-        group = Group(f"{namespace}/{group.name}", group.members, me=name)
-    if limiter is not None:
-        limiter = Limiter(f"{namespace}/{limiter.name}", limiter.cap)
-    return replace(spec, group=group, limiter=limiter)
+    ((name, desired),) = given.items()
+    return name, {key: value for key, value in (desired or {}).items() if value is not None}

@@ -8,7 +8,7 @@ to be compared with everybody.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from fairlead.adapters.kubernetes import compare
+from fairlead.kubernetes.writes import compare
 
 Object = dict[str, Any]
 

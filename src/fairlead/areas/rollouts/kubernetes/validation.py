@@ -8,14 +8,19 @@ makes no child either.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from fairlead.adapters.canaries import children, names, overlaps, seeing
-from fairlead.adapters.canaries.provider import Provider
-from fairlead.adapters.canaries.reading import Reading, read, workload_of
-from fairlead.adapters.kubernetes import objects
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.strategy import Kind
-from fairlead.errors import Rejected
-from fairlead.intents.kubernetes import Around, InvalidSpec
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.kubernetes import (
+    children,
+    names,
+    observe_cluster,
+    provider_registry,
+    selector_overlap,
+)
+from fairlead.areas.rollouts.kubernetes.parsing import ParsedRollout, read, workload_of
+from fairlead.areas.rollouts.kubernetes.routing.provider import Provider
+from fairlead.errors import Invalid, Rejected
+from fairlead.kubernetes import objects
+from fairlead.kubernetes.kinds import InvalidSpec, Snapshot
 
 Object = dict[str, Any]
 Problems = Sequence[tuple[str, str]]
@@ -24,25 +29,27 @@ Problems = Sequence[tuple[str, str]]
 def of_object(obj: Object) -> Problems:
     """What the object alone gets wrong."""
     try:
-        reading = read(obj)
+        parsed = read(obj)
     except Rejected as error:
+        if isinstance(error.__cause__, Invalid):
+            return [(each.path or "spec", each.message) for each in error.__cause__.problems]
         path, colon, reason = error.message.partition(": ")
         return [(path, reason) if colon else ("spec", error.message)]
-    return list(_form(reading))
+    return list(_form(parsed))
 
 
-def of_surroundings(reading: Reading, provider: Provider, around: Around) -> Problems:
+def of_surroundings(parsed: ParsedRollout, provider: Provider, snapshot: Snapshot) -> Problems:
     """What does not fit what stands around the object."""
-    missing = [api for api in provider.apis[:1] if not around.is_served(api)]
+    missing = [api for api in provider.apis[:1] if not snapshot.is_served(api)]
     if missing:
         return [(f"spec.provider.{provider.name}", f"this cluster has no {missing[0]}")]
-    site = children.site(reading)
-    found = provider.problems(site, seeing.found(provider, site, around))
-    under = "spec" if reading.is_istio else f"spec.provider.{provider.name}"
+    site = children.site(parsed)
+    found = provider.problems(site, observe_cluster.found(provider, site, snapshot))
+    under = "spec" if parsed.is_istio else f"spec.provider.{provider.name}"
     return [
         *((f"{under}.{path}", reason) for path, reason in found),
-        *_service(reading, around),
-        *_overlaps(reading, around),
+        *_service(parsed, snapshot),
+        *_overlaps(parsed, snapshot),
     ]
 
 
@@ -51,118 +58,119 @@ def refuse(problems: Problems) -> None:
     if problems:
         (path, reason), more = problems[0], len(problems) - 1
         told = f" (and {more} more)" if more else ""
-        raise InvalidSpec(f"{path}: {reason}{told}", hint="edit the object; it is then read again")
-
-
-def _form(reading: Reading) -> Iterator[tuple[str, str]]:
-    strategy = reading.spec.strategy
-    if strategy.baseline and reading.provider == children.RATIO:
-        yield "spec.strategy.baseline", "a Service shares by pods alone; use another provider"
-    if reading.is_target:
-        if reading.provider == children.RATIO:
-            yield "spec.provider.replicas", "needs deploymentSpec: a target's Service is not ours"
-        return
-    yield from _selector(reading)
-    yield from _containers(reading)
-    if reading.provider == children.RATIO and (
-        strategy.kind is Kind.AB or strategy.mirror or strategy.affinity
-    ):
-        yield "spec.strategy", "a Service knows no headers, cookies or copies; use another provider"
-
-
-def _selector(reading: Reading) -> Iterator[tuple[str, str]]:
-    at = "spec.deploymentSpec.selector"
-    selector = reading.workload.get("selector") or {}
-    wanted = selector.get("matchLabels") or {}
-    if selector.get("matchExpressions"):
-        yield f"{at}.matchExpressions", "only matchLabels can part the two versions' pods"
-    if not wanted:
-        yield f"{at}.matchLabels", "is needed, and must match the template's labels"
-        return
-    has = _labels(reading.workload.get("template"))
-    if _unmatched(wanted, has):
-        yield f"{at}.matchLabels", f"does not match the template's labels: {_told(wanted, has)}"
-    chosen = reading.service.get("selector") or {}
-    if _unmatched(chosen, has):
-        yield (
-            "spec.serviceSpec.selector",
-            f"does not match the template's labels: {_told(chosen, has)}",
+        raise InvalidSpec(
+            f"{path}: {reason}{told}", hint="edit the object; it is then reconciled again"
         )
 
 
-def _containers(reading: Reading) -> Iterator[tuple[str, str]]:
-    template = reading.workload.get("template")
+def _form(parsed: ParsedRollout) -> Iterator[tuple[str, str]]:
+    provider = provider_registry.found()[parsed.provider]
+    yield from provider.unsupported(parsed.spec.strategy, is_target=parsed.is_target)
+    if not parsed.is_target:
+        yield from _selector(parsed)
+        yield from _containers(parsed)
+
+
+def _selector(parsed: ParsedRollout) -> Iterator[tuple[str, str]]:
+    at = "spec.deploymentSpec.selector"
+    selector = parsed.workload.get("selector") or {}
+    wanted = selector.get("matchLabels") or {}
+    if selector.get("matchExpressions"):
+        yield (
+            f"{at}.matchExpressions",
+            "use matchLabels; only they can separate the pods of two versions",
+        )
+    if not wanted:
+        yield f"{at}.matchLabels", "required, and must match the template's labels"
+        return
+    has = _labels(parsed.workload.get("template"))
+    if _unmatched(wanted, has):
+        yield (
+            f"{at}.matchLabels",
+            f"does not match the template's labels: {_differences(wanted, has)}",
+        )
+    chosen = parsed.service.get("selector") or {}
+    if _unmatched(chosen, has):
+        yield (
+            "spec.serviceSpec.selector",
+            f"does not match the template's labels: {_differences(chosen, has)}",
+        )
+
+
+def _containers(parsed: ParsedRollout) -> Iterator[tuple[str, str]]:
+    template = parsed.workload.get("template")
     spec = template.get("spec") if isinstance(template, Mapping) else None
     containers = spec.get("containers") if isinstance(spec, Mapping) else None
     at = "spec.deploymentSpec.template.spec.containers"
     if not isinstance(containers, list) or not containers:
-        yield at, "at least one is needed"
+        yield at, "at least one container is required"
         return
     for index, one in enumerate(containers):
         if not isinstance(one, Mapping) or not one.get("name"):
-            yield f"{at}[{index}].name", "is needed"
+            yield f"{at}[{index}].name", "required"
 
 
-def _service(reading: Reading, around: Around) -> Iterator[tuple[str, str]]:
+def _service(parsed: ParsedRollout, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     """A target's Service must be there, have the port, and lead to the target's pods."""
-    if not reading.is_target:
+    if not parsed.is_target:
         return
-    found = around.found(names.SERVICES, reading.names.service)
+    found = snapshot.found(names.SERVICES, parsed.names.service)
     if not found:
-        yield "spec.service.name", f"there is no such Service here: {reading.names.service}"
+        yield "spec.service.name", f"no such Service in this namespace: {parsed.names.service}"
         return
     spec = found[0].get("spec") or {}
-    if reading.site.primary.port not in [port.get("port") for port in spec.get("ports") or ()]:
-        yield "spec.service.port", f"the Service has no such port: {reading.site.primary.port}"
-    workload = workload_of(reading, around)
+    if parsed.site.primary.port not in [port.get("port") for port in spec.get("ports") or ()]:
+        yield "spec.service.port", f"the Service has no such port: {parsed.site.primary.port}"
+    workload = workload_of(parsed, snapshot)
     chosen, has = spec.get("selector") or {}, _labels(workload.get("template"))
     if not chosen or _unmatched(chosen, has):
-        yield "spec.service.name", f"does not lead to the target's pods: {_told(chosen, has)}"
+        yield "spec.service.name", f"does not select the target's pods: {_differences(chosen, has)}"
     elif not set(chosen) & set(children.selector_of(workload)):
         # The canary differs in the labels of the Deployment's selector.
         yield "spec.service.name", f"shares no label with the target's selector: {chosen}"
 
 
-def _overlaps(reading: Reading, around: Around) -> Iterator[tuple[str, str]]:
+def _overlaps(parsed: ParsedRollout, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     """Two Deployments that select the same pods would take each other's away."""
-    field = "targetRef.name" if reading.is_target else "deploymentSpec.selector.matchLabels"
-    ours = _ours(reading, around)
-    called = set(reading.names.deployments.values())
+    field = "targetRef.name" if parsed.is_target else "deploymentSpec.selector.matchLabels"
+    ours = _ours(parsed, snapshot)
+    called = set(parsed.names.deployments.values())
     met: set[str] = set()
-    for trait in dict.fromkeys(overlaps.asked(ours)):
-        for other in around.found(names.DEPLOYMENTS, trait):
+    for trait in dict.fromkeys(selector_overlap.asked(ours)):
+        for other in snapshot.found(names.DEPLOYMENTS, trait):
             name = other["metadata"]["name"]
-            if name in called or name in met or objects.owner_of(other) == reading.uid:
+            if name in called or name in met or objects.owner_of(other) == parsed.uid:
                 continue
             met.add(name)
-            why = _shared(ours, name, overlaps.of(other["spec"]))
+            why = _shared(ours, name, selector_overlap.of(other["spec"]))
             if why:
                 yield f"spec.{field}", why
 
 
-def _ours(reading: Reading, around: Around) -> list[overlaps.Pods]:
+def _ours(parsed: ParsedRollout, snapshot: Snapshot) -> list[selector_overlap.Pods]:
     """Of each slot, what it selects and what its pods are called by."""
-    workload = workload_of(reading, around)
-    found = around.found(names.SERVICES, reading.names.service) if reading.is_target else ()
+    workload = workload_of(parsed, snapshot)
+    found = snapshot.found(names.SERVICES, parsed.names.service) if parsed.is_target else ()
     service = found[0].get("spec") if found else None
     template = _labels(workload.get("template"))
     made = []
     slots = (Slot.PRIMARY, Slot.CANARY, Slot.BASELINE)
-    for slot in slots if reading.spec.strategy.baseline else slots[:2]:
-        selector: Mapping[str, Any] = {"matchLabels": children.labels(reading, workload, slot)}
-        if slot is Slot.PRIMARY and reading.is_target:
+    for slot in slots if parsed.spec.strategy.baseline else slots[:2]:
+        selector: Mapping[str, Any] = {"matchLabels": children.labels(parsed, workload, slot)}
+        if slot is Slot.PRIMARY and parsed.is_target:
             selector = workload.get("selector") or {}
-        carried = children.carried(reading, workload, slot, service)
-        made.append(overlaps.Pods(selector, {**template, **carried}))
+        carried = children.carried(parsed, workload, slot, service)
+        made.append(selector_overlap.Pods(selector, {**template, **carried}))
     return made
 
 
-def _shared(ours: Sequence[overlaps.Pods], name: str, theirs: overlaps.Pods) -> str:
+def _shared(ours: Sequence[selector_overlap.Pods], name: str, theirs: selector_overlap.Pods) -> str:
     """Why another Deployment is in our way, or nothing."""
-    if any(overlaps.selects(theirs.selector, one.labels) for one in ours):
-        return f"the Deployment {name} selects these pods, too: {overlaps.told(theirs.selector)}"
-    if any(overlaps.selects(one.selector, theirs.labels) for one in ours):
-        return f"the pods of the Deployment {name} would be selected, too"
+    if any(selector_overlap.selects(theirs.selector, one.labels) for one in ours):
+        selector = selector_overlap.told(theirs.selector)
+        return f"Deployment {name} selects these pods too: {selector}"
+    if any(selector_overlap.selects(one.selector, theirs.labels) for one in ours):
+        return f"it would also select the pods of Deployment {name}"
     return ""
 
 
@@ -170,10 +178,10 @@ def _unmatched(wanted: Mapping[str, str], has: Mapping[str, str]) -> bool:
     return any(has.get(key) != value for key, value in wanted.items())
 
 
-def _told(wanted: Mapping[str, str], has: Mapping[str, str]) -> str:
+def _differences(wanted: Mapping[str, str], has: Mapping[str, str]) -> str:
     return (
         ", ".join(
-            f"{key}={value} but the template has {has.get(key, 'none')}"
+            f"{key}={value}, but the template has {has.get(key, 'none')}"
             for key, value in sorted(wanted.items())
             if has.get(key) != value
         )

@@ -1,23 +1,36 @@
-"""What must outlive the control plane: each workload's berth, and its programs by revision.
+"""What must outlive the control plane: each workload's desired state, and its programs by revision.
 
-berths/shop.json            what shop is to be: slots, route, and the orders of both
+desired/shop.json           what shop is to be: slots, route, and the orders of both
 programs/shop/4f1c….json    a program, kept as long as its rollout may ask for it
+deployed/shop.json          the whole file that was deployed last
+deployed/pay_shop.json      that of a shop in the project pay; so for all of these
 status/shop.json            what the rollout last told of itself
+id                          tells this folder's platform from that of any other
 """
 
+import contextlib
+import os
+import secrets
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
 from fairlead import errors
-from fairlead.adapters.processes.records import replace
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.traffic.routes import Route
-from fairlead.intents.workloads import ProgramWords
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.domain.status import RolloutStatus
+from fairlead.areas.rollouts.workloads import (
+    ProgramWords,
+    WorkloadWords,
+    file_name,
+    full_name,
+    label,
+)
+from fairlead.clients.processes.records import replace
+from fairlead.traffic.routes import Route
 
 T = TypeVar("T")
 _GRACE_SECONDS = 3600.0
@@ -32,7 +45,7 @@ class Held:
 
 
 @dataclass(frozen=True, slots=True)
-class Berth:
+class DesiredState:
     """What one workload is to be; orders are remembered for slots that are empty, too."""
 
     name: str
@@ -43,60 +56,84 @@ class Berth:
     route: Route | None = None
     route_order: int = 0
     gone: bool = False
-    """The rollout was deleted; the berth stays, so that what comes late makes nothing."""
+    """The rollout was deleted; the file stays, so that what comes late makes nothing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Status:
-    """What a rollout told of itself, and the serial by which old news is known."""
-
-    serial: int
-    status: dict[str, Any]
-
-
-class Ledger:
+class DesiredStates:
     """The files of one state folder; each is replaced as a whole."""
 
     def __init__(self, folder: Path) -> None:
-        self._berths = folder / "berths"
+        self._folder = folder / "desired"
         self._programs = folder / "programs"
+        self._deployed = folder / "deployed"
         self._statuses = folder / "status"
+        self._id = folder / "id"
 
-    def berths(self) -> Iterator[Berth]:
-        for path in sorted(self._berths.glob("*.json")):
-            yield _read(path, Berth)
+    def all(self) -> Iterator[DesiredState]:
+        for path in sorted(self._folder.glob("*.json")):
+            yield _read(path, DesiredState)
 
-    def write(self, berth: Berth) -> None:
-        _write(self._berths / f"{berth.name}.json", berth)
+    def write(self, desired: DesiredState) -> None:
+        _write(self._folder / f"{file_name(desired.name)}.json", desired)
 
     def keep_program(self, name: str, revision: str, program: ProgramWords) -> None:
-        _write(self._programs / name / f"{revision}.json", program)
+        _write(self._program(name, revision), program)
 
     def program(self, name: str, revision: str) -> ProgramWords:
-        path = self._programs / name / f"{revision}.json"
+        path = self._program(name, revision)
         if not path.exists():
             raise errors.Rejected(
-                f"no program is kept for this revision of {name}: {revision}",
+                f"program of this revision of {name} is no longer kept: {revision}",
                 hint="deploy the version again from its file",
             )
         return _read(path, ProgramWords)
 
     def forget_programs(self, name: str, used: Collection[str]) -> None:
         """Programs that no rollout asks for any more; a young one may be on its way to one."""
-        for path in (self._programs / name).glob("*.json"):
+        for path in (self._programs / file_name(name)).glob("*.json"):
             old = time.time() - path.stat().st_mtime > _GRACE_SECONDS
             if old and path.stem not in used:
                 path.unlink(missing_ok=True)
 
-    def status(self, name: str) -> Status | None:
-        path = self._statuses / f"{name}.json"
-        return _read(path, Status) if path.exists() else None
+    def keep_words(self, words: WorkloadWords) -> None:
+        _write(self._words(full_name(words)), words)
 
-    def keep_status(self, name: str, status: Status) -> None:
-        _write(self._statuses / f"{name}.json", status)
+    def words(self, name: str) -> WorkloadWords | None:
+        path = self._words(name)
+        return _read(path, WorkloadWords) if path.exists() else None
 
-    def forget_status(self, name: str) -> None:
-        (self._statuses / f"{name}.json").unlink(missing_ok=True)
+    def status(self, name: str) -> RolloutStatus | None:
+        path = self._status(name)
+        return _read(path, RolloutStatus) if path.exists() else None
+
+    def keep_status(self, name: str, status: RolloutStatus) -> None:
+        _write(self._status(name), status)
+
+    def id(self) -> str:
+        """Made at the first call and kept: by it, rollouts name the machine they belong to."""
+        if not self._id.exists():
+            fresh = self._id.with_name(f"id.{secrets.token_hex(4)}")
+            _write(fresh, secrets.token_hex(6))
+            # Linked and not moved: of two processes that begin together one id stays.
+            with contextlib.suppress(FileExistsError):
+                os.link(fresh, self._id)
+            fresh.unlink()
+        return _read(self._id, str)
+
+    def forget(self, name: str) -> None:
+        """What was deployed last, and what its rollout told."""
+        for path in (self._status(name), self._words(name)):
+            path.unlink(missing_ok=True)
+
+    # Names are checked once more where files are made: one with a slash would leave the folder.
+    def _program(self, name: str, revision: str) -> Path:
+        return self._programs / file_name(name) / f"{label(revision)}.json"
+
+    def _status(self, name: str) -> Path:
+        return self._statuses / f"{file_name(name)}.json"
+
+    def _words(self, name: str) -> Path:
+        return self._deployed / f"{file_name(name)}.json"
 
 
 def _write(path: Path, content: object) -> None:
@@ -109,6 +146,6 @@ def _read(path: Path, shape: type[T]) -> T:
         return msgspec.json.decode(path.read_bytes(), type=shape)
     except (msgspec.MsgspecError, errors.Rejected) as error:
         raise errors.Corrupt(
-            f"a record of the local platform cannot be read: {path}",
+            f"cannot read a record of the local platform: {path}",
             hint="move the file away, then deploy the workload again",
         ) from error

@@ -1,15 +1,15 @@
-"""From a berth to words that the supervisor and Envoy understand."""
+"""From the desired state to words that the supervisor and Envoy understand."""
 
 import re
 
-from fairlead.adapters import envoy
-from fairlead.adapters.local.berths import Berth, Held
-from fairlead.adapters.processes import Health, Limits, Patience, Program
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.traffic.routes import How, Match, Route, Where
-from fairlead.domain.values import Percent
-from fairlead.intents import rollouts
-from fairlead.intents.workloads import ProgramWords
+from fairlead.areas.rollouts import rules
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.local.desired_state import DesiredState, Held
+from fairlead.areas.rollouts.workloads import ProgramWords, file_name, named
+from fairlead.clients import envoy
+from fairlead.clients.processes import Health, Limits, Patience, Program
+from fairlead.traffic.routes import How, Match, Route, Where
+from fairlead.values import Percent
 
 Ports = dict[Slot, tuple[int, ...]]
 
@@ -19,22 +19,22 @@ def cluster(slot: Slot, revision: str) -> str:
     return f"{slot.value}-{revision}"
 
 
-def program_names(berth: Berth, slot: Slot) -> tuple[str, ...]:
+def program_names(desired: DesiredState, slot: Slot) -> tuple[str, ...]:
     """The processes that the slot is to hold."""
-    held = berth.slots.get(slot)
+    held = desired.slots.get(slot)
     if held is None:
         return ()
-    stem = f"{berth.name}.{cluster(slot, held.revision)}"
+    stem = f"{file_name(desired.name)}.{cluster(slot, held.revision)}"
     return tuple(f"{stem}.{number}" for number in range(held.replicas))
 
 
 def envoy_name(name: str) -> str:
-    return f"{name}.envoy"
+    return f"{file_name(name)}.envoy"
 
 
 def workload_of(program: str) -> str:
-    """Whose process this is: a workload's name holds no dot."""
-    return program.partition(".")[0]
+    """Whose process this is: a name of files holds no dot."""
+    return named(program.partition(".")[0])
 
 
 def slot_of(program: str) -> tuple[Slot, str] | None:
@@ -46,7 +46,7 @@ def slot_of(program: str) -> tuple[Slot, str] | None:
 
 def program(name: str, words: ProgramWords) -> Program:
     limits = words.limits
-    drain = rollouts.duration(words.drain, "program.drain").total_seconds()
+    drain = rules.duration(words.drain, "program.drain").total_seconds()
     return Program(
         name,
         tuple(words.command),
@@ -58,20 +58,20 @@ def program(name: str, words: ProgramWords) -> Program:
     )
 
 
-def table(berth: Berth, ports: Ports) -> envoy.Table | None:
+def table(desired: DesiredState, ports: Ports) -> envoy.Table | None:
     """What Envoy is to do; None as long as there is no route, or nobody to send a request to."""
-    if berth.route is None or not ports.get(Slot.PRIMARY):
+    if desired.route is None or not ports.get(Slot.PRIMARY):
         return None
-    route = berth.route
+    route = desired.route
     wanted = {Slot.PRIMARY: True, Slot.CANARY: route.joined, Slot.BASELINE: route.compared}
     held = {
-        slot: berth.slots[slot]
+        slot: desired.slots[slot]
         for slot, joined in wanted.items()
-        if joined and slot in berth.slots and ports.get(slot)
+        if joined and slot in desired.slots and ports.get(slot)
     }
     versions = tuple(_version(slot, each, ports) for slot, each in held.items())
     rules = _rules(route, held)
-    return envoy.Table(versions, (envoy.Site(berth.name, rules),))
+    return envoy.Table(versions, (envoy.Site(file_name(desired.name), rules),))
 
 
 def _version(slot: Slot, held: Held, ports: Ports) -> envoy.Version:

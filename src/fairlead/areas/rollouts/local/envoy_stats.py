@@ -13,17 +13,19 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fairlead import errors
-from fairlead.adapters import envoy
-from fairlead.adapters.local import tables
-from fairlead.adapters.local.workload import Workload
-from fairlead.domain.analysis import conditions
-from fairlead.domain.rollouts import messages
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.numbers import Point
-from fairlead.domain.rollouts.spec import Check
-from fairlead.domain.traffic.routes import Route
-from fairlead.domain.traffic.weights import Split, giving
-from fairlead.domain.values import ALL
+from fairlead.analysis import conditions
+from fairlead.analysis.requests import Requests
+from fairlead.analysis.samples import Counted, Measured, Series
+from fairlead.areas.rollouts.domain.slots import Slot, SlotTraffic
+from fairlead.areas.rollouts.local import envoy_mapping
+from fairlead.areas.rollouts.local.workload import Workload
+from fairlead.areas.rollouts.traffic_stats import Point
+from fairlead.checks.spec import REQUEST_DURATION, SUCCESS_RATE, Check
+from fairlead.checks.subject import Subject
+from fairlead.clients import envoy
+from fairlead.traffic.routes import Route
+from fairlead.traffic.weights import Split, giving
+from fairlead.values import ALL
 
 EVERY_SECONDS = 1.0
 KEPT = 600
@@ -32,17 +34,9 @@ KEPT = 600
 _Dated = tuple[dt.datetime, envoy.Reading]
 
 METRICS: Mapping[str, Callable[[envoy.Numbers], float | None]] = {
-    "request-success-rate": lambda numbers: numbers.success_rate,
-    "request-duration": lambda numbers: numbers.p99_ms,
+    SUCCESS_RATE: lambda numbers: numbers.success_rate,
+    REQUEST_DURATION: lambda numbers: numbers.p99_ms,
 }
-
-
-@dataclass(slots=True)
-class Samples:
-    """Series of both sides, for the judge."""
-
-    control: dict[str, list[float | None]]
-    experiment: dict[str, list[float | None]]
 
 
 @dataclass(slots=True)
@@ -55,9 +49,12 @@ class _Ring:
     )
     # Up to which the points tell; readings are also taken in between, for those who ask.
     pointed: envoy.Reading | None = None
+    # The first reading since the canary reached a weight, and when that was; a step may last
+    # longer than readings are kept.
+    base: tuple[dt.datetime, envoy.Reading] | None = None
 
 
-class Sampler:
+class EnvoyStats:
     """Numbers and metrics of a machine's workloads."""
 
     def __init__(self, workloads: Mapping[str, Workload], now: Callable[[], dt.datetime]) -> None:
@@ -89,52 +86,72 @@ class Sampler:
     def recent(self, rollout: str) -> Sequence[Point]:
         return tuple(self._rings[rollout].points) if rollout in self._rings else ()
 
-    async def ask(self, check: Check, about: messages.Measure) -> conditions.Answer:
+    async def ask(self, check: Check, about: Subject) -> conditions.Answer:
         """A built-in metric of the canary since it has its share."""
         if check.query not in METRICS:
             return conditions.Unanswered(
-                f"not a metric that envoy has ({', '.join(METRICS)}): {check.query[:80]}"
+                f"unknown Envoy metric, use one of {', '.join(METRICS)}: {check.query[:80]}"
             )
-        numbers = await self._since(about)
+        if about.name in self._workloads:
+            await self._read(about.name)
+        found = self._since(about) or {}
+        numbers = found.get(envoy_mapping.cluster(Slot.CANARY, about.canary.revision))
         value = None if numbers is None else METRICS[check.query](numbers)
-        if value is None:
-            return conditions.Silent("no request reached the canary since it has its share")
-        return conditions.Answered(value)
+        if numbers is None or value is None:
+            return conditions.Silent("no request reached the canary at this weight")
+        failed = numbers.failures if check.query == SUCCESS_RATE else None
+        return conditions.Answered(value, Requests(numbers.requests, failed))
 
-    async def compare(self, check: Check, about: messages.Measure) -> Samples:
+    async def compare(self, check: Check, about: Subject) -> Series:
         """Both sides second by second, for the metrics that the judge's configuration names."""
         await self._read(about.name)
         wanted = [str(each.get("name")) for each in check.judge.get("metrics", ())]
         unknown = [name for name in wanted if name not in METRICS]
         if unknown:
             raise errors.Unavailable(
-                f"not metrics that envoy has: {', '.join(unknown)[:80]}",
+                f"unknown Envoy metrics: {', '.join(unknown)[:80]}",
                 hint=f"use {' or '.join(METRICS)}, or name a Prometheus",
             )
         before, since = self._parted(about)
         # Who has all requests is held against the time before that, when the other had some.
-        beside = since if about.share < ALL else collections.deque(before, maxlen=len(since))
-        control = tables.cluster(about.control, about.primary.revision)
-        experiment = tables.cluster(Slot.CANARY, about.canary.revision)
-        return Samples(_series(beside, control, wanted), _series(since, experiment, wanted))
+        beside = since if about.weight < ALL else collections.deque(before, maxlen=len(since))
+        control = envoy_mapping.cluster(Slot(about.control.value), about.primary.revision)
+        experiment = envoy_mapping.cluster(Slot.CANARY, about.canary.revision)
+        return Series(_series(beside, control, wanted), _series(since, experiment, wanted))
+
+    def traffic(self, about: Subject) -> tuple[SlotTraffic, ...]:
+        """Each slot since the canary has its weight, by the reading that the checks had."""
+        found = self._since(about) or {}
+        sides = {
+            Slot.PRIMARY: about.primary, Slot.CANARY: about.canary, Slot.BASELINE: about.primary
+        }  # fmt: skip
+        told = (
+            (slot, found.get(envoy_mapping.cluster(slot, version.revision)))
+            for slot, version in sides.items()
+        )
+        return tuple(
+            SlotTraffic(slot, numbers.requests, numbers.failures, numbers.p99_ms)
+            for slot, numbers in told
+            if numbers is not None
+        )
 
     async def _read(self, name: str) -> None:
         at = self._now()
         with contextlib.suppress(errors.FairleadError):
             self._rings[name].readings.append((at, await self._workloads[name].proxy.read()))
 
-    async def _since(self, about: messages.Measure) -> envoy.Numbers | None:
-        """What the canary did since it has its share, by the first reading after that."""
-        if about.name not in self._workloads:
-            return None
-        await self._read(about.name)
-        _, readings = self._parted(about)
-        if not readings:
-            return None
-        found = envoy.between(readings[0][1], readings[-1][1])
-        return found.get(tables.cluster(Slot.CANARY, about.canary.revision))
+    def _since(self, about: Subject) -> dict[str, envoy.Numbers] | None:
+        """What each version did since the canary has its weight, by the first reading after that.
 
-    def _parted(self, about: messages.Measure) -> tuple[list[_Dated], list[_Dated]]:
+        None where there is no reading since then.
+        """
+        ring = self._rings[about.name]
+        if ring.base is None or ring.base[0] != about.since:
+            _, readings = self._parted(about)
+            ring.base = (about.since, readings[0][1]) if readings else None
+        return envoy.between(ring.base[1], ring.readings[-1][1]) if ring.base else None
+
+    def _parted(self, about: Subject) -> tuple[list[_Dated], list[_Dated]]:
         """The readings from before the canary had its share, and those since."""
         readings = list(self._rings[about.name].readings)
         count = sum(at < about.since for at, _ in readings)
@@ -144,9 +161,9 @@ class Sampler:
 def _points(
     workload: Workload, since: Mapping[str, envoy.Numbers], at: dt.datetime, share: int
 ) -> list[Point]:
-    found, split = [], _shown(workload.berth.route, share)
-    for slot, held in workload.berth.slots.items():
-        numbers = since.get(tables.cluster(slot, held.revision))
+    found, split = [], _shown(workload.desired.route, share)
+    for slot, held in workload.desired.slots.items():
+        numbers = since.get(envoy_mapping.cluster(slot, held.revision))
         if numbers is not None:
             counts = (numbers.requests, numbers.failures, numbers.p50_ms, numbers.p99_ms)
             found.append(Point(at, slot, held.revision, getattr(split, slot.value), *counts))
@@ -158,11 +175,18 @@ def _shown(route: Route | None, share: int) -> Split:
     return route.split if route is not None and route.share == share else giving(share)
 
 
-def _series(
-    readings: Sequence[_Dated], side: str, wanted: Sequence[str]
-) -> dict[str, list[float | None]]:
+def _series(readings: Sequence[_Dated], side: str, wanted: Sequence[str]) -> dict[str, Measured]:
     pairs = itertools.pairwise(readings)
     seconds = [envoy.between(before[1], after[1]).get(side) for before, after in pairs]
-    return {
-        name: [None if each is None else METRICS[name](each) for each in seconds] for name in wanted
-    }
+    return {name: _measured(name, seconds) for name in wanted}
+
+
+def _measured(name: str, seconds: Sequence[envoy.Numbers | None]) -> Measured:
+    """A rate with what it is of: how sure one can be depends on the requests behind it."""
+    if name == SUCCESS_RATE:
+        return Counted(
+            tuple(0 if each is None else each.failures for each in seconds),
+            tuple(0 if each is None else each.requests for each in seconds),
+            of_failures=True,
+        )
+    return [None if each is None else METRICS[name](each) for each in seconds]

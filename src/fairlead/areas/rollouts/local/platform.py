@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import functools
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from pathlib import Path
 from typing import Self
@@ -9,15 +10,18 @@ from typing import Self
 import structlog
 
 from fairlead import errors
-from fairlead.adapters.local import tables
-from fairlead.adapters.local.berths import Berth, Ledger, Status
-from fairlead.adapters.local.workload import Place, Workload
-from fairlead.adapters.processes import Instance, Supervisor, ports
-from fairlead.domain.rollouts import messages
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.ports import Slots
-from fairlead.domain.rollouts.sight import Shown
-from fairlead.intents.workloads import Wish
+from fairlead.areas.rollouts.domain import messages, names
+from fairlead.areas.rollouts.domain.observation import ObservedRoute
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.domain.status import RolloutStatus
+from fairlead.areas.rollouts.local import envoy_mapping, log_reader
+from fairlead.areas.rollouts.local.desired_state import DesiredState, DesiredStates
+from fairlead.areas.rollouts.local.workload import Place, Workload
+from fairlead.areas.rollouts.ports import Slots
+from fairlead.areas.rollouts.workload_logs import LogPage, LogRequest
+from fairlead.areas.rollouts.workloads import DeployRequest, WorkloadWords
+from fairlead.clients.processes import Instance, Supervisor, ports
+from fairlead.engine.messages import queue_name
 
 Tell = Callable[[str], Awaitable[None]]
 """Hears the name of a workload of which there is something new to see."""
@@ -25,15 +29,15 @@ Tell = Callable[[str], Awaitable[None]]
 _log = structlog.get_logger(__name__)
 
 
-class Machine:
+class LocalPlatform:
     """All workloads of one state folder; used inside `running`."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
-        self._ledger = Ledger(folder)
+        self._states = DesiredStates(folder)
         self._supervisor = Supervisor(folder / "processes", told=self._program_changed)
         self._workloads: dict[str, Workload] = {}
-        self._tending: dict[str, asyncio.Task[None]] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
         self._changed: set[str] = set()
         self._signal = asyncio.Event()
 
@@ -43,34 +47,48 @@ class Machine:
         telling = asyncio.create_task(self._telling(tell), name="tell of workloads")
         async with self._supervisor.running():
             try:
-                for berth in self._ledger.berths():
-                    self._take_in(berth).wake()
+                for desired in self._states.all():
+                    self._take_in(desired).wake()
                 yield self
             finally:
-                await _cancel(telling, *self._tending.values())
-                self._tending.clear()
+                await _cancel(telling, *self._tasks.values())
+                self._tasks.clear()
                 self._workloads.clear()
+
+    @functools.cached_property
+    def queue(self) -> str:
+        """Where the rollouts of this folder are born, and nobody else looks for work."""
+        return queue_name("local", self._states.id())
 
     @property
     def workloads(self) -> Mapping[str, Workload]:
         return self._workloads
 
-    async def keep(self, wish: Wish) -> None:
+    async def keep(self, request: DeployRequest) -> None:
         """Remember a program, and where its workload listens, before its rollout asks for it."""
-        known = self._workloads.get(wish.name)
-        if known is None or known.berth.gone:
-            self._check_ports(wish)
-            berth = Berth(wish.name, wish.listen, wish.metrics_port)
+        known = self._workloads.get(request.name)
+        if known is None or known.desired.gone:
+            self._check_ports(request)
+            desired = DesiredState(request.name, request.listen, request.metrics_port)
             if known is not None:
-                await self._forget(wish.name)
-            self._ledger.write(berth)
-            self._take_in(berth)
-        elif (known.berth.listen, known.berth.metrics_port) != (wish.listen, wish.metrics_port):
+                await self._forget(request.name)
+            self._states.write(desired)
+            self._take_in(desired)
+        elif (known.desired.listen, known.desired.metrics_port) != (
+            request.listen,
+            request.metrics_port,
+        ):
             raise errors.Conflict(
-                f"{wish.name} listens on another port, which cannot change: {known.berth.listen}",
+                f"{request.name} already listens on another port: {known.desired.listen}",
                 hint="delete the workload first, or keep its ports",
             )
-        self._ledger.keep_program(wish.name, wish.revision, wish.program)
+        self._states.keep_program(request.name, request.revision, request.program)
+
+    async def remember(self, words: WorkloadWords) -> None:
+        self._states.keep_words(words)
+
+    async def deployed(self, name: str) -> WorkloadWords | None:
+        return self._states.words(name) if name in self._workloads else None
 
     async def ensure(self, wanted: messages.EnsureVersion) -> None:
         await self._find(wanted.name).ensure(wanted)
@@ -78,11 +96,11 @@ class Machine:
     async def remove_canary(self, wanted: messages.RemoveCanary) -> None:
         await self._find(wanted.name).remove_canary(wanted.order)
 
-    async def let_go(self, gone: messages.LetGo) -> None:
+    async def let_go(self, gone: messages.ReleaseResources) -> None:
         if gone.name in self._workloads:
             await self._find(gone.name).let_go()
-            self._ledger.forget_status(gone.name)
-            self._ledger.forget_programs(gone.name, ())
+            self._states.forget(gone.name)
+            self._states.forget_programs(gone.name, ())
 
     async def pods(self, name: str) -> Slots:
         known = self._workloads.get(name)
@@ -91,31 +109,35 @@ class Machine:
     async def route(self, wanted: messages.SetRoute) -> None:
         await self._find(wanted.name).route(wanted)
 
-    async def shown(self, name: str) -> Shown | None:
+    async def shown(self, name: str) -> ObservedRoute | None:
         known = self._workloads.get(name)
         return None if known is None else await known.shown()
 
-    async def give_back(self, gone: messages.LetGo) -> None:
+    async def give_back(self, gone: messages.ReleaseResources) -> None:
         """The route is ours alone: `let_go` takes it away with its Envoy."""
 
     async def publish(self, status: messages.PublishStatus) -> None:
         """Keep it beside the processes: enough to go on from, should the store be lost."""
-        before = self._ledger.status(status.name)
-        if before is not None and before.serial > status.serial:
+        held = self._find(status.name).desired.slots.values()
+        before, shown = self._states.status(status.name), status.status
+        if before is not None and before.round > shown.round:
             return
-        self._ledger.keep_status(status.name, Status(status.serial, status.status))
-        shown = status.status
-        kept = [*shown.get("revisions", ()), shown.get("stableRevision"), shown.get("wantedHash")]
-        held = self._find(status.name).berth.slots.values()
-        self._ledger.forget_programs(status.name, {*kept, *(each.revision for each in held)})
+        self._states.keep_status(status.name, shown)
+        kept = [*shown.revisions, shown.stable_revision, shown.desired_hash]
+        self._states.forget_programs(status.name, {*kept, *(each.revision for each in held)})
 
     async def reset_override(self, name: str) -> None:
         """A file has no such flag: it is asked for with each deploy."""
 
-    def remembered(self) -> dict[str, dict[str, object]]:
+    def remembered(self) -> dict[str, RolloutStatus]:
         """What each workload's rollout last told of itself."""
-        found = {name: self._ledger.status(name) for name in self._workloads}
-        return {name: each.status for name, each in found.items() if each is not None}
+        found = {name: self._states.status(name) for name in self._workloads}
+        return {name: each for name, each in found.items() if each is not None}
+
+    async def read(self, request: LogRequest) -> LogPage:
+        running = {each.name for each in self._supervisor.instances()}
+        folder = self.log(envoy_mapping.envoy_name(request.name)).parent
+        return await asyncio.to_thread(log_reader.read, folder, request, running.__contains__)
 
     def log(self, program: str) -> Path:
         return self._supervisor.log(program)
@@ -128,22 +150,25 @@ class Machine:
             )
         return self._workloads[name]
 
-    def _take_in(self, berth: Berth) -> Workload:
-        place = Place(self.folder, self._ledger, self._supervisor, self._tell_soon)
-        workload = self._workloads[berth.name] = Workload(place, berth)
-        task = asyncio.create_task(workload.tend(), name=f"tend {berth.name}")
+    def _take_in(self, desired: DesiredState) -> Workload:
+        place = Place(self.folder, self._states, self._supervisor, self._tell_soon)
+        workload = self._workloads[desired.name] = Workload(place, desired)
+        task = asyncio.create_task(workload.reconcile(), name=f"reconcile {desired.name}")
         task.add_done_callback(_report)
-        self._tending[berth.name] = task
+        self._tasks[desired.name] = task
         return workload
 
     async def _forget(self, name: str) -> None:
-        await _cancel(self._tending.pop(name))
+        await _cancel(self._tasks.pop(name))
         del self._workloads[name]
 
-    def _check_ports(self, wish: Wish) -> None:
+    def _check_ports(self, request: DeployRequest) -> None:
         """At once, while somebody is there to hear it."""
-        others = {each.berth.listen: name for name, each in self._workloads.items()}
-        for port in (wish.listen, wish.metrics_port):
+        # What other projects have, those of this one need not know.
+        scope = names.scope(request.name)
+        mine = (each.desired for each in self._workloads.values())
+        others = {each.listen: each.name for each in mine if names.scope(each.name) == scope}
+        for port in (request.listen, request.metrics_port):
             if port is None:
                 continue
             if not ports.is_free(port):
@@ -153,7 +178,7 @@ class Machine:
                 )
 
     def _program_changed(self, instance: Instance) -> None:
-        known = self._workloads.get(tables.workload_of(instance.name))
+        known = self._workloads.get(envoy_mapping.workload_of(instance.name))
         if known is not None:
             known.wake()
 
@@ -170,8 +195,8 @@ class Machine:
                 try:
                     await tell(name)
                 except errors.FairleadError as error:
-                    # Nobody is lost by it: the rollout looks for itself before long.
-                    _log.warning("sight_not_told", workload=name, error=error.message)
+                    # Nobody is lost by it: the rollout observes by itself before long.
+                    _log.warning("observation_not_reported", workload=name, error=error.message)
 
 
 async def _cancel(*tasks: asyncio.Task[None]) -> None:
@@ -182,6 +207,6 @@ async def _cancel(*tasks: asyncio.Task[None]) -> None:
 
 
 def _report(task: asyncio.Task[None]) -> None:
-    """One who tends never ends by itself: if it does, a workload is left alone."""
+    """A reconcile loop never ends by itself: if it does, a workload is left alone."""
     if not task.cancelled() and task.exception() is not None:
-        _log.error("tending_failed", task=task.get_name(), exc_info=task.exception())
+        _log.error("task_failed", task=task.get_name(), exc_info=task.exception())

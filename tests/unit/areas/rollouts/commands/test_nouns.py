@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from fairlead import bootstrap, settings
-from fairlead.cli import app, rollouts
-from fairlead.cli.surroundings import Surroundings
-from fairlead.domain.rollouts import rows
+from fairlead import settings
+from fairlead.areas.rollouts import projection
+from fairlead.areas.rollouts.commands import nouns
+from fairlead.cli import app
+from fairlead.console.context import CliContext
 from tests.fakes import fleet
 from tests.unit.cli.conftest import Ran
 
@@ -30,7 +31,7 @@ def type_in(state_dir: Path, behind: fleet.Fleet, capsys: pytest.CaptureFixture[
 
     def typed(*arguments: str) -> Ran:
         capsys.readouterr()
-        code = app.run(arguments, Surroundings(cast=behind.cast))
+        code = app.run(arguments, CliContext(installation=behind.cast))
         said = capsys.readouterr()
         return Ran(code, said.out, said.err)
 
@@ -46,9 +47,9 @@ def halfway(state_dir: Path, behind: fleet.Fleet) -> Path:
 
 async def _fill(folder: Path, behind: fleet.Fleet) -> None:
     chosen = settings.Settings(store=settings.StoreSettings(state_dir=folder))
-    store = bootstrap.store(chosen.store, behind.cast())
+    store = behind.cast().store(chosen.store)
     store.migrate()
-    async with bootstrap.engine(chosen, behind.cast(), store).running() as engine:
+    async with behind.cast().engine(chosen, store).running() as engine:
         await fleet.halfway(engine, "shop")
         await engine.projector.catch_up()
 
@@ -59,7 +60,7 @@ def test_the_list_has_a_line_for_each(halfway: Path, type_in: Type) -> None:
     heads, line = said.out.splitlines()
     assert (said.code, heads.split()[:3]) == (0, ["ROLLOUT", "PHASE", "STABLE"])
     assert line.split()[:7] == ["shop", "AwaitingApproval", "v1", "v2", "10", "%", "1/3"]
-    assert line.endswith("v2 is wanted")
+    assert line.endswith("v2 was requested")
 
 
 def test_one_is_shown_with_steps_checks_history_and_verbs(halfway: Path, type_in: Type) -> None:
@@ -68,7 +69,7 @@ def test_one_is_shown_with_steps_checks_history_and_verbs(halfway: Path, type_in
     assert said.code == 0
     assert "v1 90 % [===========================###] 10 % v2" in said.out
     assert "approve, promote, pause, abort" in said.out
-    assert "here now (then a person)" in said.out
+    assert "current (needs approval)" in said.out
     assert "error rate" in said.out
     assert "HISTORY OF v2" in said.out
 
@@ -78,7 +79,7 @@ def test_programs_get_the_same_as_from_the_api(halfway: Path, type_in: Type) -> 
     one = json.loads(type_in("get", "rollout", "shop", "-o", "json").out)
 
     assert every == [one["rollout"]]
-    assert one["verbs"] == ["approve", "promote", "pause", "abort"]
+    assert one["verbs"] == ["approve", "promote", "pause", "abort", "delete"]
 
 
 def test_an_empty_store_says_so(state_dir: Path, type_in: Type) -> None:
@@ -90,12 +91,27 @@ def test_an_empty_store_says_so(state_dir: Path, type_in: Type) -> None:
 
 
 def test_a_name_that_is_not_there_leads_to_the_list(halfway: Path, type_in: Type) -> None:
-    for line in (("get", "rollout", "none"), ("abort", "none", "--yes")):
+    for line in (("get", "rollout", "none"), ("abort", "rollout/none", "--yes")):
         said = type_in(*line)
 
         assert said.code == 4
         assert "error: no such rollout: none" in said.err
         assert "hint: list them with fairlead get rollouts" in said.err
+
+
+def test_a_bare_name_of_nothing_names_what_has_the_verb(halfway: Path, type_in: Type) -> None:
+    said = type_in("abort", "none", "--yes")
+
+    assert said.code == 4
+    assert "error: no such name: none\nhint: it may be one of: rollouts, " in said.err
+
+
+def test_a_name_with_a_slip_leads_to_the_nearest(halfway: Path, type_in: Type) -> None:
+    for line in (("get", "rollout", "shpo"), ("watch", "rollout", "shpo"), ("pause", "shpo")):
+        said = type_in(*line)
+
+        assert said.code == 4
+        assert "error: no such rollout: shpo\nhint: did you mean shop?" in said.err
 
 
 def test_a_pause_is_kept_with_its_reason_and_who_asked(
@@ -129,8 +145,8 @@ def test_the_same_id_is_taken_once(halfway: Path, type_in: Type) -> None:
 @pytest.mark.parametrize(
     ("line", "message", "hint"),
     [
-        (("retry", "shop"), "the rollout is under way", "abort it first, or promote it"),
-        (("rollback", "shop", "v9", "--yes"), "no such kept revision: v9", "kept are: none"),
+        (("retry", "shop"), "the rollout is in progress", "abort it first, or promote it"),
+        (("rollback", "shop", "v9", "--yes"), "no such kept revision: v9", "kept revisions: none"),
     ],
 )
 def test_a_verb_out_of_place_says_what_would_work(
@@ -151,6 +167,35 @@ def test_a_verb_that_fits_is_taken(halfway: Path, type_in: Type, verb: str) -> N
     assert said.out.count("\n") == 1
 
 
+def test_a_deletion_from_a_script_takes_a_yes(halfway: Path, type_in: Type) -> None:
+    said = type_in("delete", "shop")
+
+    assert (said.code, said.out) == (3, "")
+    assert "error: not confirmed: Delete shop: stop all of its versions" in said.err
+    assert "hint: fairlead delete shop --yes" in said.err
+    assert type_in("get", "rollout", "shop").code == 0
+
+
+def test_what_was_deleted_is_said_and_is_gone(halfway: Path, type_in: Type) -> None:
+    said = type_in("delete", "shop", "--yes")
+
+    assert (said.code, said.out) == (0, "deleted: rollout shop\n")
+    assert type_in("get", "rollout", "shop").code == 4
+    assert type_in("delete", "shop", "--yes").code == 4
+
+
+def test_a_deletion_tells_programs_what_it_deleted(halfway: Path, type_in: Type) -> None:
+    said = json.loads(type_in("delete", "shop", "--yes", "-o", "json").out)
+
+    assert said == {"events": said["events"], "duplicate": False, "deleted": "shop"}
+
+
+def test_without_a_revision_a_run_rolls_back_to_stable(halfway: Path, type_in: Type) -> None:
+    said = type_in("rollback", "shop")
+
+    assert (said.code, said.err.strip()) == (0, "taken"), said.err
+
+
 def test_watch_tells_each_change_once(
     halfway: Path, type_in: Type, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -161,7 +206,7 @@ def test_watch_tells_each_change_once(
         if turn == "stop":
             raise KeyboardInterrupt
         if turn:
-            app.run((turn, "shop"), Surroundings(cast=fleet.Fleet().cast))
+            app.run((turn, "shop"), CliContext(installation=fleet.Fleet().cast))
 
     monkeypatch.setattr(time, "sleep", in_between)
 
@@ -181,15 +226,15 @@ def test_the_stream_behind_it_stays_reachable(halfway: Path, type_in: Type) -> N
     said = type_in("get", "rollout/shop")
 
     assert said.code == 0
-    assert "Watching" in said.out
+    assert "Analysing" in said.out
 
 
 def test_a_baseline_is_shown_beside_the_stable_version() -> None:
     at = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
-    one = rows.Summary(
+    one = projection.Summary(
         *("ns/shop/u1", "shop", "Progressing", "at 10 %", "v1", "v1", "v2"),
         *(80, 10, 1, 2, at, at),
         baseline_weight=10,
     )
 
-    assert "v1 80 % + 10 % baseline [========================---###] 10 % v2" in rollouts.line(one)
+    assert "v1 80 % + 10 % baseline [========================---###] 10 % v2" in nouns.line(one)

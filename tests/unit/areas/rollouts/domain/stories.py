@@ -3,13 +3,13 @@
 import datetime as dt
 from typing import Any
 
-from fairlead.domain.analysis.limits import Limits
-from fairlead.domain.rollouts import events as told
-from fairlead.domain.rollouts import states
-from fairlead.domain.rollouts.spec import Check, Spec
-from fairlead.domain.rollouts.strategy import Pace, Strategy
-from fairlead.domain.values import Percent
-from tests.unit.domain.rollouts.world import Habits, World
+from fairlead.analysis.limits import Limits
+from fairlead.areas.rollouts.domain import events, states
+from fairlead.areas.rollouts.domain.plan.spec import Spec
+from fairlead.areas.rollouts.domain.plan.strategy import Pace, Strategy
+from fairlead.checks.spec import Check
+from fairlead.values import Percent
+from tests.unit.areas.rollouts.domain.world import Habits, World
 
 MINUTE = dt.timedelta(minutes=1)
 TWICE = Limits(count=2, interval=dt.timedelta(seconds=30))
@@ -28,11 +28,13 @@ def live(spec: Spec = SPEC, habits: Habits | None = None, **more: Any) -> World:
 
 
 def asked_shares(world: World) -> list[int]:
-    asked = [event.route.share for event in world.told() if isinstance(event, told.RouteAsked)]
+    asked = [
+        event.route.share for event in world.told() if isinstance(event, events.RouteRequested)
+    ]
     return [share for n, share in enumerate(asked) if n == 0 or share != asked[n - 1]]
 
 
 def ended(world: World) -> states.Outcome:
-    outcome: states.Outcome | None = world.run_until(states.Idle).book.outcome
+    outcome: states.Outcome | None = world.run_until(states.Idle).rollout.outcome
     assert outcome is not None
     return outcome

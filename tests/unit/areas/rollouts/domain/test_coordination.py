@@ -8,13 +8,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairlead.domain.rollouts import bonds, group, limiter, messages, states, view
-from fairlead.domain.rollouts import events as told
-from fairlead.domain.rollouts.spec import Check, Group, Limiter, Spec
-from fairlead.domain.rollouts.strategy import Pace, Strategy
-from fairlead.domain.values import Percent
+from fairlead.areas.rollouts.domain import (
+    coordination,
+    events,
+    group,
+    limiter,
+    messages,
+    states,
+    view,
+)
+from fairlead.areas.rollouts.domain.plan.spec import Group, Limiter, Spec
+from fairlead.areas.rollouts.domain.plan.strategy import Pace, Strategy
+from fairlead.checks.spec import Check
 from fairlead.engine.messages import Send
-from tests.unit.domain.rollouts.world import BAD, START, Habits, World
+from fairlead.values import Percent
+from tests.unit.areas.rollouts.domain.world import BAD, START, Habits, World
 
 STEPS = Strategy(steps=(Pace(Percent(10)), Pace(Percent(50))))
 CHECK = Check("errors")
@@ -32,16 +40,16 @@ def started(spec: Spec, names: tuple[str, ...] = NAMES, habits: Habits | None = 
 
 
 def under_way(world: World) -> list[str]:
-    busy = states.Moving | states.Watching | states.Promoting | states.GoingHome
+    busy = states.Shifting | states.Analysing | states.Promoting | states.RollingBack
     return [name for name in NAMES if isinstance(world.state(name), busy)]
 
 
 def test_no_more_rollouts_than_the_cap_are_under_way_and_all_get_their_turn() -> None:
     world = started(Spec(STEPS, (CHECK,), limiter=Limiter("shop", 2)))
     most = 0
-    assert "room under the limit of 2 of shop" in view.sentence(world.state("c"))
+    assert "slot of limiter shop (2 at a time)" in view.sentence(world.state("c"))
 
-    while any(world.state(name).book.stable.label != f"{name}2" for name in NAMES):
+    while any(world.state(name).rollout.stable.label != f"{name}2" for name in NAMES):
         world.run(longest=1)
         most = max(most, len(under_way(world)))
 
@@ -56,7 +64,7 @@ def test_a_rollout_that_is_aborted_deleted_or_refused_leaves_its_place_in_the_li
     world.send(messages.Delete(), "a")
 
     assert under_way(world) == ["c"]
-    line = world.streams[bonds.limiter_stream("shop")]
+    line = world.streams[coordination.limiter_stream("shop")]
     assert (line.under_way, line.waiting) == (("c",), ())
 
 
@@ -71,7 +79,7 @@ def test_a_line_never_lets_in_more_than_its_cap_and_leaves_no_room_empty(
 ) -> None:
     line = limiter.Line()
     for rollout, claims, cap in said:
-        command = bonds.Claim(rollout, cap) if claims else bonds.Release(rollout)
+        command = coordination.Claim(rollout, cap) if claims else coordination.Release(rollout)
         before = line
         decision = limiter.decide(line, command, START)
         for event in decision.events:
@@ -86,11 +94,11 @@ def test_a_line_never_lets_in_more_than_its_cap_and_leaves_no_room_empty(
 def test_who_asks_again_is_told_again() -> None:
     line = limiter.Line(1, ("a",))
 
-    decision = limiter.decide(line, bonds.Claim("a", 1), START)
+    decision = limiter.decide(line, coordination.Claim("a", 1), START)
 
-    assert decision.sends == (Send(bonds.rollout_stream("a"), messages.Grant()),)
-    assert not limiter.decide(limiter.Line(1, ("b",), ("a",)), bonds.Claim("a", 1), START)
-    assert not limiter.decide(line, bonds.Release("z"), START)
+    assert decision.sends == (Send(coordination.rollout_stream("a"), messages.Grant()),)
+    assert not limiter.decide(limiter.Line(1, ("b",), ("a",)), coordination.Claim("a", 1), START)
+    assert not limiter.decide(line, coordination.Release("z"), START)
 
 
 TOGETHER = Spec(STEPS, (CHECK,), group=Group("g", NAMES))
@@ -100,7 +108,7 @@ def late(*others: str) -> World:
     """Those others are at the first gate; c is under way, and held."""
     world = started(TOGETHER)
     world.send(messages.Pause("ada"), "c")
-    world.run(lambda: all(world.state(name).run.gate == bonds.FULL for name in others))
+    world.run(lambda: all(world.state(name).run.gate == coordination.FULL for name in others))
     return world
 
 
@@ -108,15 +116,15 @@ def test_a_group_moves_all_traffic_together_and_is_kept_together() -> None:
     world = late("a", "b")
     world.run(longest=600)
     waiting = [world.state(name) for name in ("a", "b")]
-    assert [state.book.route.share for state in waiting] == [50, 50]
-    assert all("waiting for the group g" in view.sentence(state) for state in waiting)
+    assert [state.rollout.route.share for state in waiting] == [50, 50]
+    assert all("waiting for group g" in view.sentence(state) for state in waiting)
 
     world.send(messages.Resume("ada"), "c")
     for name in NAMES:
         world.run_until(states.Idle, name)
 
-    assert {world.state(name).book.outcome.ending for name in NAMES} == {told.Ending.PROMOTED}
-    assert world.streams[bonds.group_stream("g")] == group.Gathering()
+    assert {world.state(name).rollout.outcome.ending for name in NAMES} == {events.Ending.PROMOTED}
+    assert world.streams[coordination.group_stream("g")] == group.Gathering()
 
 
 def test_a_member_without_a_change_holds_nobody_up() -> None:
@@ -126,9 +134,11 @@ def test_a_member_without_a_change_holds_nobody_up() -> None:
     for name in ("a", "b"):
         world.run_until(states.Idle, name, longest=300)
 
-    assert {world.state(name).book.outcome.ending for name in ("a", "b")} == {told.Ending.PROMOTED}
-    assert world.state("c").book.stable.label == "c1"
-    assert world.streams[bonds.group_stream("g")] == group.Gathering()
+    assert {world.state(name).rollout.outcome.ending for name in ("a", "b")} == {
+        events.Ending.PROMOTED
+    }
+    assert world.state("c").rollout.stable.label == "c1"
+    assert world.streams[coordination.group_stream("g")] == group.Gathering()
 
 
 def test_a_change_that_comes_a_moment_later_is_waited_for() -> None:
@@ -141,25 +151,25 @@ def test_a_change_that_comes_a_moment_later_is_waited_for() -> None:
     world.send(messages.Pause("ada"), "c")
     world.run(longest=600)
 
-    assert [world.state(name).book.route.share for name in ("a", "b")] == [50, 50]
+    assert [world.state(name).rollout.route.share for name in ("a", "b")] == [50, 50]
     world.send(messages.Resume("ada"), "c")
     for name in NAMES:
         world.run_until(states.Idle, name)
-    assert {world.state(name).book.outcome.ending for name in NAMES} == {told.Ending.PROMOTED}
+    assert {world.state(name).rollout.outcome.ending for name in NAMES} == {events.Ending.PROMOTED}
 
 
 def test_a_change_that_comes_after_the_others_have_gone_has_a_fate_of_its_own() -> None:
     spec = dataclasses.replace(TOGETHER, strategy=dataclasses.replace(STEPS, bake=HOUR))
     world = started(spec, ("a", "b"), Habits(verdicts={"c2": BAD}))
     world.want("c1", spec, "c")
-    world.run(lambda: all(world.state(name).book.route.share == 100 for name in ("a", "b")))
+    world.run(lambda: all(world.state(name).rollout.route.share == 100 for name in ("a", "b")))
 
     world.want("c2", spec, "c")
 
-    assert world.run_until(states.Idle, "c").book.outcome.ending is told.Ending.TAKEN_BACK
+    assert world.run_until(states.Idle, "c").rollout.outcome.ending is events.Ending.ROLLED_BACK
     for name in ("a", "b"):
-        ended = world.run_until(states.Idle, name).book.outcome
-        assert ended.ending is told.Ending.PROMOTED
+        ended = world.run_until(states.Idle, name).rollout.outcome
+        assert ended.ending is events.Ending.PROMOTED
 
 
 def test_a_group_answers_rollouts_that_go_by_another_name() -> None:
@@ -173,59 +183,63 @@ def test_a_group_answers_rollouts_that_go_by_another_name() -> None:
                 world.run_until(states.Idle, name)
 
     for name in names.values():
-        ended = world.run_until(states.Idle, name, longest=600).book.outcome
-        assert ended.ending is told.Ending.PROMOTED
-    assert world.streams[bonds.group_stream("g")] == group.Gathering()
+        ended = world.run_until(states.Idle, name, longest=600).rollout.outcome
+        assert ended.ending is events.Ending.PROMOTED
+    assert world.streams[coordination.group_stream("g")] == group.Gathering()
 
 
 def test_an_early_tick_of_a_group_sets_its_timer_again() -> None:
-    waits = group.decide(group.Gathering(), bonds.Arrive("a", bonds.FULL, NAMES), START)
+    waits = group.decide(
+        group.Gathering(), coordination.Arrive("a", coordination.FULL, NAMES), START
+    )
     state = group.Gathering()
     for event in waits.events:
         state = group.evolve(state, event)  # type: ignore[arg-type]  # all are ours
 
-    early = group.decide(state, group.Tick(), START)
-    in_time = group.decide(state, group.Tick(), START + group.MOMENT)
+    early = group.decide(state, group.WaitOver(), START)
+    in_time = group.decide(state, group.WaitOver(), START + group.MOMENT)
 
     assert early.timers == waits.timers
-    assert in_time.sends == (Send(bonds.rollout_stream("a"), messages.GoTogether(bonds.FULL)),)
+    assert in_time.sends == (
+        Send(coordination.rollout_stream("a"), messages.ProceedTogether(coordination.FULL)),
+    )
 
 
 @pytest.mark.parametrize("bad", NAMES)
-def test_one_bad_member_takes_all_home_and_none_is_kept(bad: str) -> None:
+def test_one_bad_member_rolls_all_back_and_none_is_kept(bad: str) -> None:
     world = started(TOGETHER, habits=Habits(verdicts={f"{bad}2": BAD}))
 
     for name in NAMES:
         world.run_until(states.Idle, name)
 
     for name in NAMES:
-        book = world.state(name).book
-        assert book.outcome.ending is told.Ending.TAKEN_BACK
-        assert book.stable.label == f"{name}1"
+        rollout = world.state(name).rollout
+        assert rollout.outcome.ending is events.Ending.ROLLED_BACK
+        assert rollout.stable.label == f"{name}1"
         if name != bad:
-            assert f"{bad} of the group went home" in book.outcome.why
+            assert f"group member {bad} rolled back" in rollout.outcome.why
         assert world.place(name).hurt == []
 
 
-def test_a_member_that_fails_while_it_bakes_still_takes_all_home() -> None:
+def test_a_member_that_fails_while_it_bakes_still_rolls_all_back() -> None:
     spec = dataclasses.replace(TOGETHER, strategy=dataclasses.replace(STEPS, bake=HOUR))
     world = started(spec)
-    world.run(lambda: all(world.state(name).book.route.share == 100 for name in NAMES))
+    world.run(lambda: all(world.state(name).rollout.route.share == 100 for name in NAMES))
 
     world.send(messages.Abort("ada"), "b")
     for name in NAMES:
         world.run_until(states.Idle, name, longest=120)
 
-    assert [world.state(name).book.stable.label for name in NAMES] == ["a1", "b1", "c1"]
+    assert [world.state(name).rollout.stable.label for name in NAMES] == ["a1", "b1", "c1"]
 
 
-def test_a_group_that_never_gathers_goes_home_after_its_patience() -> None:
+def test_a_group_that_never_gathers_rolls_back_after_its_patience() -> None:
     world = late("a", "b")
 
     for name in ("a", "b"):
         world.run_until(states.Idle, name, longest=4 * 3600)
 
-    assert "did not arrive" in world.state("a").book.outcome.why
+    assert "did not reach" in world.state("a").rollout.outcome.why
 
 
 @pytest.mark.parametrize("order", list(itertools.permutations(NAMES)))
@@ -233,38 +247,38 @@ def test_a_gate_opens_once_for_all_whatever_the_order(order: tuple[str, ...]) ->
     state = group.Gathering()
     sends: list[Send] = []
     for member in (*order[:2], order[0], order[2]):
-        decision = group.decide(state, bonds.Arrive(member, "full", NAMES), START)
+        decision = group.decide(state, coordination.Arrive(member, "full", NAMES), START)
         for event in decision.events:
             state = group.GROUP.evolve(state, event)  # type: ignore[arg-type]  # all are ours
         sends += decision.sends
 
-    assert [send.command for send in sends] == [messages.GoTogether("full")] * 3
+    assert [send.command for send in sends] == [messages.ProceedTogether("full")] * 3
     assert state == group.Gathering(parties=(order,))
 
 
 HOUR = dt.timedelta(hours=1)
 
 
-def test_who_is_deleted_takes_all_home() -> None:
+def test_who_is_deleted_rolls_all_back() -> None:
     world = late("a", "b")
 
     world.send(messages.Delete(), "b")
 
     for name in ("a", "c"):
         assert (
-            "b of the group went home: deleted"
-            in world.run_until(states.Idle, name).book.outcome.why
+            "group member b rolled back: deleted"
+            in world.run_until(states.Idle, name).rollout.outcome.why
         )
 
 
-def test_who_goes_straight_goes_alone_and_nobody_waits_for_it() -> None:
+def test_who_skips_its_steps_goes_alone_and_nobody_waits_for_it() -> None:
     world = late("a", "b")
 
     world.send(messages.PromoteFully("ada"), "c")
 
     for name in NAMES:
-        ended = world.run_until(states.Idle, name, longest=600).book.outcome
-        assert ended.ending is told.Ending.PROMOTED
+        ended = world.run_until(states.Idle, name, longest=600).rollout.outcome
+        assert ended.ending is events.Ending.PROMOTED
 
 
 def test_limiter_and_group_hear_again_where_rollouts_stand_that_lost_their_store() -> None:
@@ -274,27 +288,27 @@ def test_limiter_and_group_hear_again_where_rollouts_stand_that_lost_their_store
     world.run(lambda: all(world.state(name).run.gate for name in ("a", "b")))
 
     statuses = {name: world.forget(name) for name in NAMES}
-    world.streams.pop(bonds.limiter_stream("shop"))
-    world.streams.pop(bonds.group_stream("g"))
+    world.streams.pop(coordination.limiter_stream("shop"))
+    world.streams.pop(coordination.group_stream("g"))
     for name in NAMES:
         world.send(messages.Adopt(statuses[name]), name)
 
-    gathering = world.streams[bonds.group_stream("g")]
-    assert world.streams[bonds.limiter_stream("shop")].under_way == NAMES
-    assert (gathering.under_way, gathering.arrived) == (NAMES, {bonds.FULL: ("a", "b")})
+    gathering = world.streams[coordination.group_stream("g")]
+    assert world.streams[coordination.limiter_stream("shop")].under_way == NAMES
+    assert (gathering.under_way, gathering.arrived) == (NAMES, {coordination.FULL: ("a", "b")})
 
 
 def test_a_party_that_lost_its_store_after_the_first_gate_is_still_kept_together() -> None:
     spec = dataclasses.replace(TOGETHER, strategy=dataclasses.replace(STEPS, bake=HOUR))
     world = started(spec)
-    world.run(lambda: all(world.state(name).book.route.share == 100 for name in NAMES))
+    world.run(lambda: all(world.state(name).rollout.route.share == 100 for name in NAMES))
 
     statuses = {name: world.forget(name) for name in NAMES}
-    world.streams.pop(bonds.group_stream("g"))
+    world.streams.pop(coordination.group_stream("g"))
     for name in NAMES:
         world.send(messages.Adopt(statuses[name]), name)
     world.send(messages.Abort("ada"), "b")
 
     for name in NAMES:
-        ended = world.run_until(states.Idle, name).book.outcome
-        assert ended.ending is told.Ending.TAKEN_BACK
+        ended = world.run_until(states.Idle, name).rollout.outcome
+        assert ended.ending is events.Ending.ROLLED_BACK

@@ -8,22 +8,24 @@ from typing import Any
 import msgspec
 import pytest
 
-from fairlead.domain.rollouts import bonds, effects, messages, shapes, states
-from fairlead.domain.rollouts import events as told
-from fairlead.domain.rollouts.group import GROUP
-from fairlead.domain.rollouts.limiter import LIMITER
-from fairlead.domain.rollouts.machine import ROLLOUT
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.spec import Check, Limiter, Spec
-from fairlead.domain.rollouts.strategy import Strategy
-from fairlead.engine import clock, library, service
+from fairlead.areas.rollouts import handlers
+from fairlead.areas.rollouts.domain import coordination, events, messages, states, status_codec
+from fairlead.areas.rollouts.domain.group import GROUP
+from fairlead.areas.rollouts.domain.limiter import LIMITER
+from fairlead.areas.rollouts.domain.machine import ROLLOUT
+from fairlead.areas.rollouts.domain.plan.spec import Limiter, Spec
+from fairlead.areas.rollouts.domain.plan.strategy import Strategy
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.checks.spec import Check
+from fairlead.engine import clock, service, visibility
 from fairlead.engine.messages import command_id
 from fairlead.engine.store import protocol, sqlite
 from fairlead.engine.testing import Play, crash_at_every_commit
-from tests.fakes.rollouts import Ground
-from tests.unit.domain.rollouts.world import version
+from tests.fakes.checks import registry
+from tests.fakes.rollouts import FakePlatform
+from tests.unit.areas.rollouts.domain.world import version
 
-STREAM = bonds.rollout_stream("shop")
+STREAM = coordination.rollout_stream("shop")
 SPEC = Spec(
     # One step keeps the story short: the cuts grow with its commits, and each is played anew.
     Strategy(step_weight=100),
@@ -38,18 +40,18 @@ class Story:
 
     folder: Path
     errors: dict[str, float]
-    ground: Ground = dataclasses.field(init=False)
+    platform: FakePlatform = dataclasses.field(init=False)
     count: Any = dataclasses.field(default_factory=itertools.count)
 
     def fresh_store(self) -> protocol.Store:
-        self.ground = Ground(self.errors)
+        self.platform = FakePlatform(self.errors)
         return sqlite.SqliteStore(self.folder / f"{next(self.count)}.db")
 
     def build(self, store: protocol.Store, wall: clock.Clock) -> service.Engine:
-        ground = self.ground
-        world = effects.World(ground, ground, ground, ground, ground, wall.now)
+        platform = self.platform
+        world = handlers.RolloutPorts(platform, platform, platform, registry(platform), wall.now)
         machines = (ROLLOUT, LIMITER, GROUP)
-        return service.Engine(service.Parts(store, machines, effects.handlers(world), wall=wall))
+        return service.Engine(service.Parts(store, machines, handlers.handlers(world), wall=wall))
 
     async def act(self, engine: service.Engine) -> None:
         await self.want(engine, "v1")
@@ -59,36 +61,36 @@ class Story:
         state = await self.state(engine)
         if not isinstance(state, states.Idle):
             return False
-        if state.book.wanted.revision == "v1":
+        if state.rollout.desired.revision == "v1":
             await self.want(engine, "v2")
             return False
-        return state.book.outcome is not None
+        return state.rollout.outcome is not None
 
     async def want(self, engine: service.Engine, name: str) -> None:
-        want = messages.Want("shop", SPEC, version(name), 2)
+        want = messages.Request("shop", SPEC, version(name), 2)
         await engine.submit(STREAM, want, command_id(f"want {name}"))
 
     async def state(self, engine: service.Engine) -> Any:
-        seen = await engine.read(lambda session: library.stream(session, STREAM))
-        return msgspec.convert(seen.data, shapes.STATES[seen.state])
+        seen = await engine.read(lambda session: visibility.stream(session, STREAM))
+        return msgspec.convert(seen.data, status_codec.STATES[seen.state])
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("errors", "ending", "stable"),
-    [({}, told.Ending.PROMOTED, "v2"), ({"v2": 7.0}, told.Ending.TAKEN_BACK, "v1")],
+    [({}, events.Ending.PROMOTED, "v2"), ({"v2": 7.0}, events.Ending.ROLLED_BACK, "v1")],
 )
 async def test_a_rollout_cut_at_any_commit_ends_the_same(
-    tmp_path: Path, errors: dict[str, float], ending: told.Ending, stable: str
+    tmp_path: Path, errors: dict[str, float], ending: events.Ending, stable: str
 ) -> None:
     story = Story(tmp_path, errors)
 
     async def check(engine: service.Engine) -> None:
-        book = (await story.state(engine)).book
-        assert (book.outcome.ending, book.stable.revision) == (ending, stable)
-        assert story.ground.shares[-1] == 0
-        assert story.ground.slots[Slot.CANARY] is None
-        primary = story.ground.slots[Slot.PRIMARY]
+        rollout = (await story.state(engine)).rollout
+        assert (rollout.outcome.ending, rollout.stable.revision) == (ending, stable)
+        assert story.platform.shares[-1] == 0
+        assert story.platform.slots[Slot.CANARY] is None
+        primary = story.platform.slots[Slot.PRIMARY]
         assert primary is not None
         assert primary.version.revision == stable
 

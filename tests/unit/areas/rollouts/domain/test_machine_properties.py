@@ -6,15 +6,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairlead.domain.analysis.conditions import Phase
-from fairlead.domain.analysis.limits import Limits
-from fairlead.domain.rollouts import events as told
-from fairlead.domain.rollouts import messages, states, view
-from fairlead.domain.rollouts.spec import Check, Spec
-from fairlead.domain.rollouts.strategy import Kind, Pace, Scale, Strategy
-from fairlead.domain.traffic.routes import Match, Where
-from fairlead.domain.values import Percent
-from tests.unit.domain.rollouts.world import BAD, GOOD, START, Habits, World, refused
+from fairlead.analysis.conditions import Phase
+from fairlead.analysis.limits import Limits
+from fairlead.areas.rollouts.domain import events, messages, states, view
+from fairlead.areas.rollouts.domain.plan.spec import Spec
+from fairlead.areas.rollouts.domain.plan.steps import pods
+from fairlead.areas.rollouts.domain.plan.strategy import Kind, Pace, Scale, Strategy
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.checks.spec import Check
+from fairlead.traffic.routes import Match, Where
+from fairlead.values import Percent
+from tests.unit.areas.rollouts.domain.world import BAD, GOOD, START, Habits, World, refused
 
 EXAMPLES = 25
 MINUTE = dt.timedelta(minutes=1)
@@ -114,6 +116,64 @@ def test_no_request_is_lost_where_only_messages_stray(
     check_ends_well(world)
 
 
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(
+    st.sampled_from(sorted(STRATEGIES)),
+    st.lists(st.tuples(st.integers(1, 400), st.integers(0, 9)), max_size=5),
+    st.sampled_from([2, None]),
+    meddling,
+    st.integers(0, 10_000),
+)
+def test_a_workload_that_grows_or_is_to_sleep_in_mid_run_loses_no_request(
+    strategy: str,
+    growth: list[tuple[int, int]],
+    size: int | None,
+    meddles: list[tuple[int, int]],
+    seed: int,
+) -> None:
+    world, spec = World(Habits(fail=0.2, twice=0.2), seed), Spec(STRATEGIES[strategy], (CHECK,))
+    world.want("v1", spec, replicas=size)
+    world.run_until(states.Idle)
+    world.want("v2", spec, replicas=size)
+
+    total = 2
+    for seconds, more in growth:
+        world.run(longest=seconds)
+        total += more
+        resize(world, spec, total if more else 0, autoscaled=size is None)
+        world.run(longest=120)
+        check_carries(world)
+    for seconds, what in meddles:
+        world.run(longest=seconds)
+        refused(world, VERBS[what % len(VERBS)])
+    world.run(longest=4 * 3600)
+
+    assert world.place("shop").hurt == []
+
+
+def resize(world: World, spec: Spec, count: int, *, autoscaled: bool) -> None:
+    state = world.state()
+    if not autoscaled:
+        world.want(state.rollout.desired.label, spec, replicas=count)
+    elif count and (side := world.place("shop").slots[Slot.PRIMARY]):
+        side.ready_at += [world.now] * (count - len(side.ready_at))
+        world.observe()
+
+
+def check_carries(world: World) -> None:
+    """A canary that has had its weight for a while has the pods that this weight needs."""
+    state, place = world.state(), world.place("shop")
+    if not isinstance(state, states.Analysing) or world.now < state.rollout.since + 2 * MINUTE:
+        return
+    step, scale = state.run.plan[state.step], state.run.spec.strategy.scale
+    assert place.ready(Slot.CANARY) >= pods(scale, step.load, place_size(world))
+
+
+def place_size(world: World) -> int:
+    side = world.place("shop").slots[Slot.PRIMARY]
+    return len(side.ready_at) if side else 1
+
+
 @pytest.mark.parametrize("strategy", sorted(STRATEGIES))
 def test_a_store_lost_at_any_moment_is_rebuilt_from_the_status(strategy: str) -> None:
     spec = Spec(STRATEGIES[strategy], (CHECK,))
@@ -134,7 +194,7 @@ def test_a_store_lost_at_any_moment_is_rebuilt_from_the_status(strategy: str) ->
         world.run(longest=1800)
 
         assert isinstance(world.state(), states.Idle), (seconds, world.state())
-        assert world.state().book.stable.revision == "v2"
+        assert world.state().rollout.stable.revision == "v2"
         assert world.place("shop").hurt == [], seconds
 
 
@@ -143,7 +203,7 @@ def meddle(world: World, spec: Spec, what: int, size: int | None) -> None:
     if what < len(VERBS):
         refused(world, VERBS[what])
     elif what == len(VERBS):
-        wanted = world.state().book.wanted.label
+        wanted = world.state().rollout.desired.label
         world.send(messages.Adopt(world.forget()))
         world.want(wanted, spec, replicas=size)
     else:
@@ -153,29 +213,31 @@ def meddle(world: World, spec: Spec, what: int, size: int | None) -> None:
 def check_ends_well(world: World) -> None:
     state = world.state()
     phase = view.phase(state)
-    ends = (view.Phase.STABLE, view.Phase.TAKEN_BACK, view.Phase.PAUSED, view.Phase.STALLED,
+    ends = (view.Phase.STABLE, view.Phase.ROLLED_BACK, view.Phase.PAUSED, view.Phase.STALLED,
             view.Phase.AWAITING_APPROVAL)  # fmt: skip
     assert phase in ends, (phase, view.sentence(state), world.told()[-4:])
     if phase is view.Phase.PAUSED:
-        assert state.book.paused.why
+        assert state.rollout.paused.why
     place = world.place("shop")
     assert place.healthy(), (view.sentence(state), place.route)
     if isinstance(state, states.Idle):
         assert place.route[1].share == place.route[1].split.baseline == 0
-        side = place.slots[messages.Slot.PRIMARY]
+        side = place.slots[Slot.PRIMARY]
         assert side is not None
-        assert side.version == state.book.stable
+        assert side.version == state.rollout.stable
 
 
 def check_decided(world: World) -> None:
     """The proxies never showed a share that was not decided, and all weights sum to 100."""
     decided = {
-        event.order: event.route for event in world.told() if isinstance(event, told.RouteAsked)
+        event.order: event.route
+        for event in world.told()
+        if isinstance(event, events.RouteRequested)
     }
     for _, order, route in world.place("shop").routes:
         assert decided[order] == route
         split = route.split
         assert split.primary + split.canary + split.baseline == 100
-    began = [event for event in world.told() if isinstance(event, told.MoveBegan)]
+    began = [event for event in world.told() if isinstance(event, events.ShiftStarted)]
     highest = max((event.share for event in began), default=0)
     assert all(route.share <= highest for route in decided.values())

@@ -4,17 +4,11 @@ import dataclasses
 
 import pytest
 
-from fairlead.domain.rollouts import events as told
-from fairlead.domain.rollouts import messages, states, view
-from fairlead.domain.rollouts.messages import Slot
-from tests.unit.domain.rollouts.stories import (
-    MINUTE,
-    SPEC,
-    asked_shares,
-    ended,
-    live,
-)
-from tests.unit.domain.rollouts.world import BAD, Habits, version
+from fairlead.areas.rollouts.domain import events as rollout_events
+from fairlead.areas.rollouts.domain import messages, states, view
+from fairlead.areas.rollouts.domain.slots import Slot
+from tests.unit.areas.rollouts.domain.stories import MINUTE, SPEC, asked_shares, ended, live
+from tests.unit.areas.rollouts.domain.world import BAD, Habits, version
 
 
 @pytest.mark.requirement("canary R18")
@@ -23,27 +17,27 @@ def test_a_good_version_takes_its_steps_and_becomes_the_primary() -> None:
 
     outcome = ended(world)
 
-    assert outcome.ending is told.Ending.PROMOTED
+    assert outcome.ending is rollout_events.Ending.PROMOTED
     assert asked_shares(world) == [0, 10, 50, 100, 0]
     primary = world.place("shop").slots[Slot.PRIMARY]
     assert primary is not None
     assert primary.version == version("v2")
     assert world.place("shop").slots[Slot.CANARY] is None
     assert world.place("shop").hurt == []
-    assert [kept.revision for kept in world.state().book.kept] == ["v1"]
+    assert [kept.revision for kept in world.state().rollout.kept] == ["v1"]
 
 
 @pytest.mark.requirement("canary R18")
-def test_a_bad_version_is_taken_back_at_its_first_step_and_says_why() -> None:
+def test_a_bad_version_is_rolled_back_at_its_first_step_and_says_why() -> None:
     world = live(habits=Habits(verdicts={"v2": BAD}))
 
     outcome = ended(world)
 
-    assert outcome.ending is told.Ending.TAKEN_BACK
+    assert outcome.ending is rollout_events.Ending.ROLLED_BACK
     assert "at 10 %" in outcome.why
-    assert "errors: 1 failed, at most 0 may" in outcome.why
+    assert "errors: 1 of 1 measurement failed, limit 0" in outcome.why
     assert asked_shares(world) == [0, 10, 0]
-    assert view.phase(world.state()) is view.Phase.TAKEN_BACK
+    assert view.phase(world.state()) is view.Phase.ROLLED_BACK
     assert world.place("shop").hurt == []
 
 
@@ -74,10 +68,10 @@ def test_the_canary_waits_for_the_mesh_and_not_for_time() -> None:
     world = live(habits=Habits(lag=120))
     shares = []
 
-    while not isinstance(world.state(), states.Watching):
+    while not isinstance(world.state(), states.Analysing):
         world.run(longest=5)
-        shares.append(world.state().book.route.share)
-        if world.state().book.route.share:
+        shares.append(world.state().rollout.route.share)
+        if world.state().rollout.route.share:
             assert world.place("shop").known(Slot.CANARY)
 
     assert shares[0] == 0
@@ -85,39 +79,39 @@ def test_the_canary_waits_for_the_mesh_and_not_for_time() -> None:
 
 
 @pytest.mark.requirement("canary R14")
-def test_a_newer_version_first_brings_traffic_home_and_removes_the_old_canary() -> None:
+def test_a_newer_version_first_returns_traffic_to_stable_and_removes_the_old_canary() -> None:
     world = live()
-    world.run(lambda: bool(world.state().book.route.share))
+    world.run(lambda: bool(world.state().rollout.route.share))
     before = len(world.effects)
 
     world.want("v3", SPEC)
-    state = world.run_until(states.Moving)
+    state = world.run_until(states.Shifting)
 
-    since = [each for each in world.effects[before:] if not isinstance(each, messages.Look)]
+    since = [each for each in world.effects[before:] if not isinstance(each, messages.Observe)]
     first = next(each for each in since if isinstance(each, messages.SetRoute))
     removed = next(n for n, e in enumerate(since) if isinstance(e, messages.RemoveCanary))
     made = next(n for n, e in enumerate(since) if isinstance(e, messages.EnsureVersion))
     assert first.route.share == 0
     assert removed < made
     assert state.run.target == version("v3")
-    assert state.book.outcome.ending is told.Ending.SUPERSEDED
-    assert ended(world).ending is told.Ending.PROMOTED
+    assert state.rollout.outcome.ending is rollout_events.Ending.SUPERSEDED
+    assert ended(world).ending is rollout_events.Ending.PROMOTED
     assert world.place("shop").hurt == []
 
 
 def test_going_back_to_the_stable_version_mid_run_ends_the_run_and_starts_none() -> None:
     world = live()
-    world.run_until(states.Watching)
+    world.run_until(states.Analysing)
 
     world.want("v1", SPEC)
 
-    assert ended(world).ending is told.Ending.REVERTED
-    assert world.state().book.runs == 1
+    assert ended(world).ending is rollout_events.Ending.REVERTED
+    assert world.state().rollout.runs == 1
     assert view.phase(world.state()) is view.Phase.STABLE
 
 
 @pytest.mark.requirement("canary R12", "canary R13", "canary R20", "canary R22")
-def test_the_same_wish_again_starts_nothing_and_writes_nothing() -> None:
+def test_the_same_request_again_starts_nothing_and_writes_nothing() -> None:
     world = live()
     ended(world)
     events, effects = len(world.told()), len(world.effects)
@@ -150,9 +144,9 @@ def test_a_changed_config_starts_a_run_though_the_template_is_the_same() -> None
     ended(world)
 
     changed = dataclasses.replace(version("v2"), configs="c2", revision="v2-c2")
-    world.send(messages.Want("shop", SPEC, changed, 3))
+    world.send(messages.Request("shop", SPEC, changed, 3))
 
-    assert isinstance(world.state(), states.Moving)
+    assert isinstance(world.state(), states.Shifting)
 
 
 @pytest.mark.requirement("canary R24", "canary R25")
@@ -168,40 +162,40 @@ def test_the_override_flag_jumps_ahead_once_and_is_reset_once() -> None:
 
     resets = [each for each in world.effects if isinstance(each, messages.ResetOverride)]
     v3 = [e for e in world.effects if isinstance(e, messages.Measure) and e.canary.label == "v3"]
-    assert (first.ending, first.target.label) == (told.Ending.PROMOTED, "v3")
+    assert (first.ending, first.target.label) == (rollout_events.Ending.PROMOTED, "v3")
     assert v3 == []
-    assert second.ending is told.Ending.TAKEN_BACK
+    assert second.ending is rollout_events.Ending.ROLLED_BACK
     assert len(resets) == 1
 
     world.want("v4", SPEC, override=False)
     world.want("v5", SPEC, override=True)
-    assert ended(world).ending is told.Ending.PROMOTED
+    assert ended(world).ending is rollout_events.Ending.PROMOTED
     assert world.place("shop").hurt == []
 
 
 @pytest.mark.requirement("canary R19")
 def test_deleting_mid_canary_makes_and_changes_nothing() -> None:
     world = live()
-    world.run_until(states.Watching)
+    world.run_until(states.Analysing)
     before = len(world.effects)
 
     world.send(messages.Delete())
     world.run(longest=600)
 
     after = [type(each) for each in world.effects[before:]]
-    assert set(after) <= {messages.LetGo, messages.Notify}
-    assert after.count(messages.LetGo) == 1
+    assert set(after) <= {messages.ReleaseResources, messages.Notify}
+    assert after.count(messages.ReleaseResources) == 1
     assert isinstance(world.state(), states.Gone)
     assert world.timers == {}
 
 
 @pytest.mark.requirement("canary R26")
-@pytest.mark.parametrize("step", [states.Watching, states.Idle])
+@pytest.mark.parametrize("step", [states.Analysing, states.Idle])
 def test_weights_changed_by_hand_are_put_back(step: type) -> None:
     world = live()
-    world.run_until(step) if step is states.Watching else ended(world)
+    world.run_until(step) if step is states.Analysing else ended(world)
     world.now += MINUTE
-    place, share = world.place("shop"), world.state().book.route.share
+    place, share = world.place("shop"), world.state().rollout.route.share
     order, route = place.route
 
     by_hand = dataclasses.replace(route, joined=True).with_share(77)
@@ -209,7 +203,7 @@ def test_weights_changed_by_hand_are_put_back(step: type) -> None:
     world.observe()
     world.run(lambda: place.route[1].share == share)
 
-    assert any(isinstance(event, told.Drifted) for event in world.told())
+    assert any(isinstance(event, rollout_events.Drifted) for event in world.told())
     assert place.route[1].share == share
 
 
@@ -234,22 +228,54 @@ def test_a_primary_or_canary_meddled_with_while_idle_is_put_right() -> None:
 @pytest.mark.requirement("canary R27")
 def test_the_status_says_where_it_is_and_is_enough_to_go_on() -> None:
     world = live(generation=4)
-    world.run_until(states.Watching)
+    world.run_until(states.Analysing)
 
     status = world.forget()
     world.send(messages.Adopt(status))
-    world.send(messages.Want("shop", SPEC, version("v2"), 3, generation=4))
+    world.send(messages.Request("shop", SPEC, version("v2"), 3, generation=4))
 
-    assert status["phase"] == "Progressing"
-    assert (status["canaryWeight"], status["primaryWeight"]) == (10, 90)
-    assert status["observedGeneration"] == 4
-    assert (status["stableHash"], status["wantedHash"]) == ("t1-v1", "t1-v2")
-    assert isinstance(world.state(), states.Watching)
-    assert ended(world).ending is told.Ending.PROMOTED
+    assert status.phase == "Progressing"
+    assert (status.canary_weight, status.primary_weight) == (10, 90)
+    assert status.observed_generation == 4
+    assert (status.stable_hash, status.desired_hash) == ("t1-v1", "t1-v2")
+    assert isinstance(world.state(), states.Analysing)
+    assert ended(world).ending is rollout_events.Ending.PROMOTED
     assert world.place("shop").hurt == []
 
 
-@pytest.mark.parametrize("place", [states.Idle, states.Watching])
+@pytest.mark.parametrize("place", [states.Shifting, states.Analysing, states.RollingBack])
+def test_a_run_that_nobody_remembers_starts_over_from_what_runs(place: type) -> None:
+    world = live()
+    world.run_until(states.Analysing)
+    if place is states.RollingBack:
+        world.send(messages.Abort("ada"))
+    world.run_until(place)
+    world.forget()
+
+    world.send(messages.Request("shop", SPEC, version("v2"), 3, running=version("v1")))
+
+    assert world.run_until(states.Analysing).rollout.stable == version("v1")
+    assert ended(world).ending is rollout_events.Ending.PROMOTED
+    assert world.place("shop").hurt == []
+
+
+def test_a_promotion_that_nobody_remembers_is_finished() -> None:
+    world = live()
+    world.run_until(states.Promoting)
+    world.forget()
+
+    world.send(messages.Request("shop", SPEC, version("v2"), 3, running=version("v2")))
+
+    assert world.run_until(states.Idle).rollout.stable == version("v2")
+    world.run(longest=10)
+    world.now += MINUTE
+    world.observe()
+    world.run(longest=60)
+    assert world.place("shop").slots[Slot.CANARY] is None
+    assert world.place("shop").hurt == []
+
+
+@pytest.mark.parametrize("place", [states.Idle, states.Analysing])
 def test_what_is_adopted_from_a_status_is_not_written_back_into_it(place: type) -> None:
     # A pod that starts anew would otherwise write the status of every object it looks after.
     world = live()
@@ -260,12 +286,12 @@ def test_what_is_adopted_from_a_status_is_not_written_back_into_it(place: type) 
     world.send(messages.Adopt(status))
 
     assert isinstance(world.state(), place)
-    assert [type(each) for each in world.effects] == [messages.Look]
+    assert [type(each) for each in world.effects] == [messages.Observe]
 
 
 def test_a_store_that_knows_better_does_not_learn_from_a_status() -> None:
     world = live()
-    world.run_until(states.Watching)
+    world.run_until(states.Analysing)
     status = view.status(world.state())
     ended(world)
 
@@ -274,24 +300,24 @@ def test_a_store_that_knows_better_does_not_learn_from_a_status() -> None:
     assert isinstance(world.state(), states.Idle)
 
 
-def test_a_version_that_never_gets_ready_goes_home_at_its_deadline() -> None:
+def test_a_version_that_never_gets_ready_rolls_back_at_its_deadline() -> None:
     world = live(habits=Habits(broken=frozenset({"v2"})))
 
     outcome = ended(world)
 
-    assert outcome.why == "0 of 1 canary pods ready after 0:10:00"
+    assert outcome.why == "0 of 1 canary pods ready after 10 min"
     assert asked_shares(world) == [0]
 
 
-@pytest.mark.parametrize("moment", [states.Watching, states.Moving])
-def test_a_canary_that_loses_its_pods_goes_home_at_once(moment: type) -> None:
+@pytest.mark.parametrize("moment", [states.Analysing, states.Shifting])
+def test_a_canary_that_loses_its_pods_rolls_back_at_once(moment: type) -> None:
     world = live()
-    world.run(lambda: bool(world.state().book.route.share))
+    world.run(lambda: bool(world.state().rollout.route.share))
     world.run_until(moment)
     world.habits.broken = frozenset({"v2"})
     world.place("shop").crash(Slot.CANARY)
 
     world.observe()
 
-    assert isinstance(world.state(), states.GoingHome)
+    assert isinstance(world.state(), states.RollingBack)
     assert ended(world).why == "the canary has no ready pod at 10 %"

@@ -5,16 +5,18 @@ import datetime as dt
 import pytest
 
 from fairlead import errors
-from fairlead.domain.analysis.limits import Limits
-from fairlead.domain.rollouts import bonds, messages, states, view
-from fairlead.domain.rollouts import events as told
-from fairlead.domain.rollouts.machine import ROLLOUT
-from fairlead.domain.rollouts.sight import Sight
-from fairlead.domain.rollouts.spec import Check, Spec
-from fairlead.domain.rollouts.strategy import Pace, Strategy
-from fairlead.domain.values import Percent
+from fairlead.analysis.limits import Limits
+from fairlead.areas.rollouts.domain import coordination, events, messages, states, view
+from fairlead.areas.rollouts.domain.machine import ROLLOUT
+from fairlead.areas.rollouts.domain.observation import Observation
+from fairlead.areas.rollouts.domain.plan.spec import Spec
+from fairlead.areas.rollouts.domain.plan.strategy import Pace, Strategy
+from fairlead.areas.rollouts.domain.status import RolloutStatus
+from fairlead.checks.spec import Check
+from fairlead.engine import attributes
 from fairlead.engine import machine as machines
-from tests.unit.domain.rollouts.world import BAD, START, Habits, World, version
+from fairlead.values import Percent
+from tests.unit.areas.rollouts.domain.world import BAD, START, Habits, World, version
 
 SPEC = Spec(
     Strategy(steps=(Pace(Percent(10), approve=True), Pace(Percent(50)))),
@@ -23,10 +25,10 @@ SPEC = Spec(
 BY = "ada"
 # What is said to each state, in the order of the table's columns.
 COMMANDS: dict[str, messages.Command] = {
-    "Want the same": messages.Want("shop", SPEC, version("v2"), 3),
-    "Want v3": messages.Want("shop", SPEC, version("v3"), 3),
-    "Want v1": messages.Want("shop", SPEC, version("v1"), 3),
-    "Observed": messages.Observed(Sight(START)),
+    "Request the same": messages.Request("shop", SPEC, version("v2"), 3),
+    "Request v3": messages.Request("shop", SPEC, version("v3"), 3),
+    "Request v1": messages.Request("shop", SPEC, version("v1"), 3),
+    "Observed": messages.Observed(Observation(START)),
     "Judged": messages.Judged(999, ()),
     "Tick": messages.Tick(),
     "Pause": messages.Pause(BY),
@@ -37,124 +39,143 @@ COMMANDS: dict[str, messages.Command] = {
     "Retry": messages.Retry(BY),
     "RollBackTo v0": messages.RollBackTo("v0", BY),
     "RollBackTo v1": messages.RollBackTo("v1", BY),
+    "RollBackTo the last good": messages.RollBackTo("", BY),
     "Delete": messages.Delete(),
-    "Adopt": messages.Adopt({}),
+    "Delete by a person": messages.Delete(BY),
+    "Adopt": messages.Adopt(RolloutStatus()),
     "Grant": messages.Grant(),
-    "GoTogether": messages.GoTogether("full"),
-    "PartWays": messages.PartWays("b went home"),
+    "ProceedTogether": messages.ProceedTogether("full"),
+    "LeaveGroup": messages.LeaveGroup("b rolled back"),
 }
 NO = "-"
 GONE = "Gone"
 # The state that follows, `-` for nothing at all, or the refusal after `!`.
-HOME = "GoingHome"
+ALL_TO_PRIMARY = "RollingBack"
 TABLE: dict[str, dict[str, str]] = {
     "Unknown": {
-        "Want the same": "Founding",
-        "Want v3": "Founding",
-        "Want v1": "Founding",
-        "Adopt": "!status cannot be adopted",
+        "Request the same": "Initializing",
+        "Request v3": "Initializing",
+        "Request v1": "Initializing",
+        "Adopt": "!cannot adopt status",
+        "Delete by a person": "!no such rollout",
     },
-    "Founding": {
-        "Want the same": "Founding",
-        "Want v3": "Founding",
-        "Observed": "Founding",
-        "Pause": "Founding",
-        "Approve": "!nothing waits for approval",
-        "PromoteFully": "!no rollout to promote",
-        "Abort": "!the first version has nothing to go back to",
+    "Initializing": {
+        "Request the same": "Initializing",
+        "Request v3": "Initializing",
+        "Observed": "Initializing",
+        "Pause": "Initializing",
+        "Approve": "!no step is waiting for approval",
+        "PromoteFully": "!no rollout in progress",
+        "Abort": "!the initial rollout has no earlier version",
         "Retry": "!nothing to retry",
-        "RollBackTo v0": "!the first version has nothing to go back to",
-        "RollBackTo v1": "!the first version has nothing to go back to",
+        "RollBackTo v0": "!the initial rollout has no earlier version",
+        "RollBackTo v1": "!the initial rollout has no earlier version",
+        "RollBackTo the last good": "!the initial rollout has no earlier version",
         "Delete": GONE,
+        "Delete by a person": GONE,
     },
     "Idle": {
-        "Want the same": "Moving",
-        "Want v3": "Moving",
+        "Request the same": "Shifting",
+        "Request v3": "Shifting",
         "Pause": "Idle",
-        "Approve": "!nothing waits for approval",
-        "PromoteFully": "!no rollout to promote",
-        "Abort": "!no rollout under way",
+        "Approve": "!no step is waiting for approval",
+        "PromoteFully": "!no rollout in progress",
+        "Abort": "!no rollout in progress",
         "Retry": "!nothing to retry",
-        "RollBackTo v0": "Moving",
-        "RollBackTo v1": "!it runs already",
+        "RollBackTo v0": "Shifting",
+        "RollBackTo v1": "!already running",
+        "RollBackTo the last good": "Shifting",
         "Delete": GONE,
+        "Delete by a person": GONE,
     },
-    "Idle after v2 was taken back": {
-        "Want v3": "Moving",
-        "Want v1": "Idle",
+    "Idle after v2 was rolled back": {
+        "Request v3": "Shifting",
+        "Request v1": "Idle",
         "Pause": "Idle",
-        "Approve": "!nothing waits for approval",
-        "PromoteFully": "!no rollout to promote",
-        "Abort": "!no rollout under way",
-        "Retry": "Moving",
-        "RollBackTo v0": "Moving",
-        "RollBackTo v1": "!it runs already",
+        "Approve": "!no step is waiting for approval",
+        "PromoteFully": "!no rollout in progress",
+        "Abort": "!no rollout in progress",
+        "Retry": "Shifting",
+        "RollBackTo v0": "Shifting",
+        "RollBackTo v1": "!already running",
+        "RollBackTo the last good": "!already rolled back to: v1",
         "Delete": GONE,
+        "Delete by a person": GONE,
     },
     "Queued, paused": {
-        "Want v3": "Queued",
-        "Want v1": "Idle",
-        "Resume": "Moving",
-        "Approve": "!nothing waits for approval",
-        "PromoteFully": "Moving",
+        "Request v3": "Queued",
+        "Request v1": "Idle",
+        "Resume": "Shifting",
+        "Approve": "!no step is waiting for approval",
+        "PromoteFully": "Shifting",
         "Abort": "Idle",
-        "Retry": "!the rollout is under way",
+        "Retry": "!the rollout is in progress",
         "RollBackTo v0": "Queued",
         "RollBackTo v1": "Idle",
+        "RollBackTo the last good": "Idle",
         "Delete": GONE,
-        "PartWays": "Idle",
+        "Delete by a person": GONE,
+        "LeaveGroup": "Idle",
     },
-    "Moving": {
-        "Want v3": HOME,
-        "Want v1": HOME,
-        "Pause": "Moving",
-        "Approve": "!nothing waits for approval",
-        "PromoteFully": "Moving",
-        "Abort": HOME,
-        "Retry": "!the rollout is under way",
-        "RollBackTo v0": HOME,
-        "RollBackTo v1": HOME,
+    "Shifting": {
+        "Request v3": ALL_TO_PRIMARY,
+        "Request v1": ALL_TO_PRIMARY,
+        "Pause": "Shifting",
+        "Approve": "!no step is waiting for approval",
+        "PromoteFully": "Shifting",
+        "Abort": ALL_TO_PRIMARY,
+        "Retry": "!the rollout is in progress",
+        "RollBackTo v0": ALL_TO_PRIMARY,
+        "RollBackTo v1": ALL_TO_PRIMARY,
+        "RollBackTo the last good": ALL_TO_PRIMARY,
         "Delete": GONE,
-        "PartWays": HOME,
+        "Delete by a person": GONE,
+        "LeaveGroup": ALL_TO_PRIMARY,
     },
-    "Watching": {
-        "Want v3": HOME,
-        "Want v1": HOME,
-        "Pause": "Watching",
-        "Approve": "Watching",
-        "PromoteFully": "Moving",
-        "Abort": HOME,
-        "Retry": "!the rollout is under way",
-        "RollBackTo v0": HOME,
-        "RollBackTo v1": HOME,
+    "Analysing": {
+        "Request v3": ALL_TO_PRIMARY,
+        "Request v1": ALL_TO_PRIMARY,
+        "Pause": "Analysing",
+        "Approve": "Analysing",
+        "PromoteFully": "Shifting",
+        "Abort": ALL_TO_PRIMARY,
+        "Retry": "!the rollout is in progress",
+        "RollBackTo v0": ALL_TO_PRIMARY,
+        "RollBackTo v1": ALL_TO_PRIMARY,
+        "RollBackTo the last good": ALL_TO_PRIMARY,
         "Delete": GONE,
-        "PartWays": HOME,
+        "Delete by a person": GONE,
+        "LeaveGroup": ALL_TO_PRIMARY,
     },
     "Promoting": {
-        "Want v3": "Promoting",
-        "Want v1": "Promoting",
+        "Request v3": "Promoting",
+        "Request v1": "Promoting",
         "Pause": "Promoting",
-        "Approve": "!nothing waits for approval",
-        "Abort": HOME,
-        "Retry": "!the rollout is under way",
+        "Approve": "!no step is waiting for approval",
+        "Abort": ALL_TO_PRIMARY,
+        "Retry": "!the rollout is in progress",
         "RollBackTo v0": "Promoting",
-        "RollBackTo v1": HOME,
+        "RollBackTo v1": ALL_TO_PRIMARY,
+        "RollBackTo the last good": ALL_TO_PRIMARY,
         "Delete": GONE,
+        "Delete by a person": GONE,
     },
-    "GoingHome": {
-        "Want v3": HOME,
-        "Want v1": HOME,
-        "Pause": HOME,
-        "Approve": "!nothing waits for approval",
-        "PromoteFully": "!the rollout is on its way home",
-        "Retry": HOME,
-        "RollBackTo v0": HOME,
+    "RollingBack": {
+        "Request v3": ALL_TO_PRIMARY,
+        "Request v1": ALL_TO_PRIMARY,
+        "Pause": ALL_TO_PRIMARY,
+        "Approve": "!no step is waiting for approval",
+        "PromoteFully": "!the rollout is rolling back",
+        "Retry": ALL_TO_PRIMARY,
+        "RollBackTo v0": ALL_TO_PRIMARY,
         "Delete": GONE,
+        "Delete by a person": GONE,
     },
     "Gone": {
-        "Want the same": "Founding",
-        "Want v3": "Founding",
-        "Want v1": "Founding",
+        "Request the same": "Initializing",
+        "Request v3": "Initializing",
+        "Request v1": "Initializing",
+        "Delete by a person": "!no such rollout",
     },
 }
 VERBS = (
@@ -168,7 +189,7 @@ def in_state(name: str) -> World:
     if name == "Unknown":
         return world
     world.want("v0", SPEC)
-    if name == "Founding":
+    if name == "Initializing":
         world = World()
         world.want("v1", SPEC)
         return world
@@ -185,15 +206,15 @@ def in_state(name: str) -> World:
         world.send(messages.Pause(BY))
     world.want("v2", SPEC)
     match name:
-        case "Watching":
-            world.run_until(states.Watching)
+        case "Analysing":
+            world.run_until(states.Analysing)
         case "Promoting":
             world.send(messages.PromoteFully(BY))
             world.run_until(states.Promoting)
-        case "GoingHome" | "Idle after v2 was taken back":
-            world.run_until(states.Watching)
+        case "RollingBack" | "Idle after v2 was rolled back":
+            world.run_until(states.Analysing)
             world.send(messages.Abort(BY))
-            if name != "GoingHome":
+            if name != "RollingBack":
                 world.run_until(states.Idle)
     return world
 
@@ -203,7 +224,7 @@ def test_every_command_has_its_answer_in_every_state(state: str) -> None:
     for column, command in COMMANDS.items():
         world = in_state(state)
         before = world.state()
-        before_name, bond = type(before).__name__, bonds.rollout_stream("shop")
+        before_name, bond = type(before).__name__, coordination.rollout_stream("shop")
         assert before_name == state.partition(",")[0].partition(" ")[0]
         expected = TABLE[state].get(column, NO)
         if column == "Tick" and TABLE[state].get("Tick") is None:
@@ -235,7 +256,7 @@ def test_the_table_names_every_state_and_every_command() -> None:
 @pytest.mark.parametrize("state", [row for row in TABLE if row != "Unknown"])
 def test_a_command_told_twice_changes_nothing_the_second_time(state: str) -> None:
     for command in (
-        messages.Want("shop", SPEC, version("v3"), 3),
+        messages.Request("shop", SPEC, version("v3"), 3),
         messages.Pause(BY),
         messages.Delete(),
     ):
@@ -269,21 +290,22 @@ def test_every_state_has_a_phase_a_sentence_and_conditions(state: str) -> None:
     assert said == said.strip()
     assert said
     assert isinstance(view.phase(world.state()), view.Phase)
+    assert attributes.values(ROLLOUT, world.state())["phase"] == view.phase(world.state()).value
     if state != "Unknown":
         assert {each.type for each in view.conditions(world.state())} == {
-            "Promoted", "Progressing", "Paused", "Stalled",
+            "Ready", "Progressing", "Stalled", "Degraded",
         }  # fmt: skip
 
 
-def test_a_bad_verdict_sends_all_traffic_home_at_once_and_says_why() -> None:
+def test_a_bad_verdict_returns_all_traffic_to_stable_at_once_and_says_why() -> None:
     world = World(Habits(verdicts={"v2": BAD}))
     world.want("v1", SPEC)
     world.run_until(states.Idle)
     world.want("v2", SPEC)
-    world.run_until(states.Watching)
+    world.run_until(states.Analysing)
 
-    state = world.run_until(states.GoingHome)
+    state = world.run_until(states.RollingBack)
 
-    home = [event for event in world.told() if isinstance(event, told.HomeBegan)]
-    assert "errors: 1 failed" in home[0].why
-    assert state.book.route.share == 0
+    home = [event for event in world.told() if isinstance(event, events.RollbackStarted)]
+    assert "errors: 1 of 1 measurement failed" in home[0].why
+    assert state.rollout.route.share == 0

@@ -5,50 +5,50 @@ import datetime as dt
 
 import pytest
 
-from fairlead.domain.analysis.conditions import Phase
-from fairlead.domain.rollouts import events as told
-from fairlead.domain.rollouts import messages, states, view
-from fairlead.domain.rollouts.machine import ROLLOUT
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.sight import Sight
-from fairlead.domain.rollouts.spec import Check, Source, Spec, When
-from fairlead.domain.rollouts.strategy import Pace, Strategy
-from fairlead.domain.values import Percent
-from tests.unit.domain.rollouts.stories import SPEC, STEPS, asked_shares, ended, live
-from tests.unit.domain.rollouts.world import BAD, SECOND, Habits, World, version
+from fairlead.analysis.conditions import Phase
+from fairlead.areas.rollouts.domain import events, messages, states, view
+from fairlead.areas.rollouts.domain.machine import ROLLOUT
+from fairlead.areas.rollouts.domain.observation import Observation
+from fairlead.areas.rollouts.domain.plan.spec import Spec
+from fairlead.areas.rollouts.domain.plan.strategy import Pace, Strategy
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.checks.spec import Check, CheckKind, When
+from fairlead.values import Percent
+from tests.unit.areas.rollouts.domain.stories import SPEC, STEPS, asked_shares, ended, live
+from tests.unit.areas.rollouts.domain.world import BAD, SECOND, Habits, World, version
 
 
-def test_a_version_wanted_while_another_goes_home_is_not_lost() -> None:
+def test_a_version_wanted_while_another_rolls_back_is_not_lost() -> None:
     # Flagger writes the new hash down on the way out of a failure, and never sees it again.
     world = live(habits=Habits(verdicts={"v2": BAD}))
-    world.run_until(states.GoingHome)
+    world.run_until(states.RollingBack)
 
     world.want("v3", SPEC)
 
-    outcome = world.run_until(states.Idle).book.outcome
+    outcome = world.run_until(states.Idle).rollout.outcome
     assert outcome is not None
-    world.run(lambda: world.state().book.stable == version("v3"))
-    assert world.state().book.stable == version("v3")
+    world.run(lambda: world.state().rollout.stable == version("v3"))
+    assert world.state().rollout.stable == version("v3")
 
 
 def test_a_rollout_that_waits_before_its_start_can_be_aborted() -> None:
     # In Flagger a rollback hook is never asked while a confirm-rollout gate is closed.
-    gate = Check("board", source=Source.GATE, when=When.START)
+    gate = Check("board", kind=CheckKind.GATE, when=When.START)
     world = live(Spec(STEPS, (gate,)), Habits(verdicts={"v2": None}))
 
     world.send(messages.Abort("ada", "not today"))
 
-    assert ended(world).why == "not today"
+    assert ended(world).why == "aborted by ada: not today"
 
 
 def test_waiting_for_approval_keeps_the_share_in_the_status() -> None:
     # In Flagger the status says 0 while the canary still has its weight.
     world = live(Spec(Strategy(steps=(Pace(Percent(20), approve=True),))))
-    world.run_until(states.Watching)
+    world.run_until(states.Analysing)
 
     status = view.status(world.state())
 
-    assert (status["phase"], status["canaryWeight"]) == ("AwaitingApproval", 20)
+    assert (status.phase, status.canary_weight) == ("AwaitingApproval", 20)
     assert world.place("shop").route[1].share == 20
 
 
@@ -65,27 +65,27 @@ def test_a_broken_stable_version_does_not_block_its_own_fix(*, fully: bool) -> N
     if fully:
         world.send(messages.PromoteFully("ada"))
 
-    assert ended(world).ending is told.Ending.PROMOTED
+    assert ended(world).ending is events.Ending.PROMOTED
     assert world.place("shop").healthy()
 
 
 def test_a_bad_canary_beside_a_dead_stable_version_keeps_traffic_until_somebody_is_ready() -> None:
     # argo-rollouts#2507, #4775: traffic sent to a version without pods on abort.
     world = live(Spec(Strategy(steps=(Pace(Percent(50), approve=True),))))
-    world.run_until(states.Watching)
+    world.run_until(states.Analysing)
     world.habits.broken = frozenset({"v1"})
     world.place("shop").crash(Slot.PRIMARY)
     world.observe()
 
     world.send(messages.Abort("ada"))
     world.run(longest=1800)
-    assert world.state().book.route.share == 50
+    assert world.state().rollout.route.share == 50
     assert view.phase(world.state()) is view.Phase.STALLED
     assert "0 of 3 pods of the stable version ready" in view.sentence(world.state())
 
     world.habits.broken = frozenset()
     world.place("shop").crash(Slot.PRIMARY)
-    assert ended(world).ending is told.Ending.TAKEN_BACK
+    assert ended(world).ending is events.Ending.ROLLED_BACK
     assert world.place("shop").healthy()
 
 
@@ -96,7 +96,7 @@ def test_start_checks_run_once_and_not_again_at_weight_0() -> None:
     world = live(Spec(STEPS, (start, step)))
     ended(world)
 
-    asked = [e.checks for e in world.told() if isinstance(e, told.MeasureAsked)]
+    asked = [e.checks for e in world.told() if isinstance(e, events.MeasurementRequested)]
 
     assert asked.count(("smoke",)) == 1
     assert asked[1:] == [("errors",)] * 3
@@ -105,21 +105,21 @@ def test_start_checks_run_once_and_not_again_at_weight_0() -> None:
 def test_an_unclear_step_is_not_stuck_after_resume() -> None:
     # argo-rollouts#3015.
     world = live(habits=Habits(verdicts={"v2": Phase.INCONCLUSIVE}))
-    world.run(lambda: world.state().book.paused is not None)
+    world.run(lambda: world.state().rollout.paused is not None)
 
     world.send(messages.Resume("ada"))
-    world.run(lambda: world.state().book.paused is not None)
+    world.run(lambda: world.state().rollout.paused is not None)
     world.habits.verdicts.clear()
     world.send(messages.Resume("ada"))
 
-    assert ended(world).ending is told.Ending.PROMOTED
+    assert ended(world).ending is events.Ending.PROMOTED
 
 
 def test_an_old_observation_that_comes_late_moves_nothing() -> None:
     world = live()
-    world.run_until(states.Watching)
-    old = dataclasses.replace(world.place("shop").sight(), at=world.now - 30 * SECOND)
-    dead = Sight(old.at, old.primary, None, old.route)
+    world.run_until(states.Analysing)
+    old = dataclasses.replace(world.place("shop").observed(), at=world.now - 30 * SECOND)
+    dead = Observation(old.at, old.primary, None, old.route)
 
     assert not ROLLOUT.decide(world.state(), messages.Observed(dead), world.now)
     assert asked_shares(world) == [0, 10]
@@ -128,7 +128,7 @@ def test_an_old_observation_that_comes_late_moves_nothing() -> None:
 def test_weights_never_flap_when_a_tool_applies_the_old_route_again() -> None:
     # A GitOps tool writes its manifest over ours mid-canary: put back once, not in a loop.
     world = live(Spec(Strategy(steps=(Pace(Percent(20), approve=True),))))
-    world.run_until(states.Watching)
+    world.run_until(states.Analysing)
     place = world.place("shop")
     _, first = place.routes[0][1], place.routes[0][2]
 
@@ -137,6 +137,6 @@ def test_weights_never_flap_when_a_tool_applies_the_old_route_again() -> None:
         world.observe()
     world.run(longest=dt.timedelta(minutes=1).total_seconds())
 
-    drifts = [event for event in world.told() if isinstance(event, told.Drifted)]
+    drifts = [event for event in world.told() if isinstance(event, events.Drifted)]
     assert len(drifts) == 1
     assert place.route[1].share == 20

@@ -15,17 +15,20 @@ from collections.abc import Callable
 from typing import Any
 
 from fairlead import errors
-from fairlead.domain.analysis.conditions import Phase
-from fairlead.domain.rollouts import bonds, messages, states
-from fairlead.domain.rollouts.group import GROUP
-from fairlead.domain.rollouts.limiter import LIMITER
-from fairlead.domain.rollouts.machine import ROLLOUT
-from fairlead.domain.rollouts.sight import Pods, Shown, Sight
-from fairlead.domain.rollouts.spec import Spec, Version
-from fairlead.domain.traffic.routes import AT_HOME, Route
+from fairlead.analysis.conditions import Phase
+from fairlead.areas.rollouts.domain import coordination, messages, states
+from fairlead.areas.rollouts.domain.group import GROUP
+from fairlead.areas.rollouts.domain.limiter import LIMITER
+from fairlead.areas.rollouts.domain.machine import ROLLOUT
+from fairlead.areas.rollouts.domain.observation import Observation, ObservedRoute, Pods
+from fairlead.areas.rollouts.domain.plan.spec import Spec, Version
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.domain.status import RolloutStatus
+from fairlead.checks.spec import Finding
 from fairlead.engine import codec
 from fairlead.engine import machine as machines
-from fairlead.engine.messages import CancelTimer
+from fairlead.engine.messages import CancelTimer, StreamName
+from fairlead.traffic.routes import PRIMARY_ONLY, Route
 
 START = dt.datetime(2030, 1, 1, 12, tzinfo=dt.UTC)
 SECOND = dt.timedelta(seconds=1)
@@ -96,7 +99,7 @@ class World:
         self.effects: list[messages.Effect] = []
         self.timers: dict[str, tuple[dt.datetime, object]] = {}
         self.places: dict[str, Place] = {}
-        self._pushed: dict[str, Sight] = {}
+        self._pushed: dict[str, Observation] = {}
         self._queue: list[tuple[dt.datetime, int, Callable[[], None]]] = []
         self._count = itertools.count()
 
@@ -104,17 +107,17 @@ class World:
         return self.places.setdefault(name, Place(self))
 
     def state(self, name: str = "shop") -> Any:
-        return self.streams.get(bonds.rollout_stream(name), states.Unknown())
+        return self.streams.get(coordination.rollout_stream(name), states.Unknown())
 
     def told(self, name: str = "shop") -> list[Any]:
-        return self.events.get(bonds.rollout_stream(name), [])
+        return self.events.get(coordination.rollout_stream(name), [])
 
     def want(self, name_of_version: str, spec: Spec, name: str = "shop", **more: Any) -> None:
         more = {"replicas": 3} | more
-        self.send(messages.Want(name, spec, version(name_of_version), **more), name)
+        self.send(messages.Request(name, spec, version(name_of_version), **more), name)
 
     def send(self, command: object, name: str = "shop") -> None:
-        self.submit(bonds.rollout_stream(name), command)
+        self.submit(coordination.rollout_stream(name), command)
 
     def submit(self, stream: str, command: object) -> None:
         """One transaction: the command, and what machines send each other because of it."""
@@ -126,6 +129,7 @@ class World:
     def _decide(self, stream: str, command: object) -> list[tuple[str, object]]:
         machine, words = MACHINES.of(stream), CODECS[stream.partition("/")[0]]
         state = self.streams.get(stream, machine.initial)
+        machine.addressed(StreamName(stream), command)
         decision = machine.decide(state, command, self.now)
         assert decision.events or not decision, decision
         for event in decision.events:
@@ -146,18 +150,18 @@ class World:
             self._later(0.05, functools.partial(self._perform, stream, kept))
         return [(send.stream, send.command) for send in decision.sends]
 
-    def forget(self, name: str = "shop") -> dict[str, Any]:
+    def forget(self, name: str = "shop") -> RolloutStatus:
         """The store is lost, with outbox and timers; the status is all that is left."""
-        stream = bonds.rollout_stream(name)
+        stream = coordination.rollout_stream(name)
         del self.streams[stream]
         self.timers.pop(stream, None)
         self._queue = []
         published = (
-            each
+            each.status
             for each in self.effects
             if isinstance(each, messages.PublishStatus) and each.name == name
         )
-        return max(published, key=lambda each: each.serial).status
+        return max(published, key=lambda each: each.round)
 
     def run(self, until: Callable[[], bool] | None = None, *, longest: float = 7200) -> bool:
         """Let time pass until the condition holds, or nothing is left to happen."""
@@ -206,7 +210,7 @@ class World:
             case messages.EnsureVersion() | messages.SetRoute() | messages.RemoveCanary():
                 self.place(effect.name).write(effect)
                 self._tell_soon(effect.name)
-            case messages.Look():
+            case messages.Observe():
                 self.observe(effect.name)
             case messages.Measure():
                 self._judge(stream, effect)
@@ -220,7 +224,7 @@ class World:
                 self._later(delay, lambda: self._push(name))
 
     def _push(self, name: str) -> None:
-        seen = self.place(name).sight()
+        seen = self.place(name).observed()
         if self.habits.terse and seen.same_as(self._pushed.get(name)):
             return
         self._pushed[name] = seen
@@ -229,8 +233,8 @@ class World:
     def observe(self, name: str = "shop") -> None:
         place = self.place(name)
         if self._chances(self.habits.crash):
-            place.crash(self.chance.choice(list(messages.Slot)))
-        seen = messages.Observed(place.sight())
+            place.crash(self.chance.choice(list(Slot)))
+        seen = messages.Observed(place.observed())
         if self._chances(self.habits.stale):
             self._later(self.chance.uniform(1, 90), lambda: self.send(seen, name))
         else:
@@ -239,7 +243,7 @@ class World:
     def _judge(self, stream: str, effect: messages.Measure) -> None:
         phase = self.habits.verdicts.get(effect.canary.revision, GOOD)
         findings = tuple(
-            messages.Finding(check.name, phase, f"the numbers of {effect.canary} are {phase}")
+            Finding(check.name, phase, f"the numbers of {effect.canary} are {phase}")
             for check in effect.checks
         )
         self._later(0.2, lambda: self.submit(stream, messages.Judged(effect.ticket, findings)))
@@ -250,7 +254,7 @@ class Place:
 
     def __init__(self, world: World) -> None:
         self.world = world
-        self.slots: dict[messages.Slot, Side | None] = dict.fromkeys(messages.Slot)
+        self.slots: dict[Slot, Side | None] = dict.fromkeys(Slot)
         self.orders: dict[object, int] = {}
         self.routes: list[tuple[dt.datetime, int, Route]] = []
         self.hurt: list[str] = []
@@ -260,28 +264,28 @@ class Place:
     def route(self) -> tuple[int, Route]:
         """What the proxies show now."""
         past = [(order, route) for at, order, route in self.routes if at <= self.world.now]
-        return past[-1] if past else (0, AT_HOME)
+        return past[-1] if past else (0, PRIMARY_ONLY)
 
-    def ready(self, slot: messages.Slot, lag: float = 0) -> int:
+    def ready(self, slot: Slot, lag: float = 0) -> int:
         side = self.slots[slot]
         now = self.world.now - lag * SECOND
         return sum(at <= now for at in side.ready_at) if side else 0
 
-    def carries(self, slot: messages.Slot) -> bool:
+    def carries(self, slot: Slot) -> bool:
         """Whether requests go there, as the proxies see it or soon will."""
         shown = [self.route[1]] + [route for at, _, route in self.routes if at > self.world.now]
-        if slot is messages.Slot.CANARY:
+        if slot is Slot.CANARY:
             return any(route.share or route.matches for route in shown)
-        if slot is messages.Slot.BASELINE:
+        if slot is Slot.BASELINE:
             return any(route.split.baseline for route in shown)
         return any(route.split.primary for route in shown) and bool(self.routes)
 
-    def sight(self) -> Sight:
+    def observed(self) -> Observation:
         order, route = self.route
-        shown = Shown(order, route.share) if order else None
-        return Sight(self.world.now, self._pods(messages.Slot.PRIMARY),
-                     self._pods(messages.Slot.CANARY), shown,
-                     self._pods(messages.Slot.BASELINE))  # fmt: skip
+        shown = ObservedRoute(order, route.share) if order else None
+        return Observation(self.world.now, self._pods(Slot.PRIMARY),
+                     self._pods(Slot.CANARY), shown,
+                     self._pods(Slot.BASELINE))  # fmt: skip
 
     def write(
         self, effect: messages.EnsureVersion | messages.SetRoute | messages.RemoveCanary
@@ -304,14 +308,16 @@ class Place:
             if side is not None and self.carries(effect.slot):
                 self.hurt.append(f"{effect.slot.value} replaced under traffic")
             side = self.slots[effect.slot] = Side(effect.version, [])
-        if count < len(side.ready_at) and self.carries(effect.slot):
+        # Who asks for 0 between runs means all of it.
+        asleep = not count and not self.carries(Slot.CANARY)
+        if count < len(side.ready_at) and self.carries(effect.slot) and not asleep:
             self.hurt.append(f"{effect.slot.value} made smaller under traffic")
         del side.ready_at[count:]
         while len(side.ready_at) < count:
             side.ready_at.append(self._ready_at(effect.version))
 
     def remove(self, effect: messages.RemoveCanary) -> None:
-        for slot in (messages.Slot.CANARY, messages.Slot.BASELINE):
+        for slot in (Slot.CANARY, Slot.BASELINE):
             if not self._newest(slot, effect.order):
                 continue
             if self.carries(slot):
@@ -321,19 +327,19 @@ class Place:
             self.slots[slot] = None
 
     @staticmethod
-    def holds(route: Route, slot: messages.Slot) -> bool:
-        return route.compared if slot is messages.Slot.BASELINE else route.joined
+    def holds(route: Route, slot: Slot) -> bool:
+        return route.compared if slot is Slot.BASELINE else route.joined
 
     def set_route(self, effect: messages.SetRoute) -> None:
         if not self._newest("route", effect.order):
             return
-        before = self.routes[-1][2] if self.routes else AT_HOME
+        before = self.routes[-1][2] if self.routes else PRIMARY_ONLY
         self._watch_newcomers(before, effect.route)
         if before.joined != effect.route.joined and (before.share or effect.route.share):
             self.hurt.append("joined or left with weight")
-        if effect.route.reaches_canary and not self.ready(messages.Slot.CANARY):
+        if effect.route.reaches_canary and not self.ready(Slot.CANARY):
             self.hurt.append("weight to a canary without a ready pod")
-        if effect.route.share < before.share and not self.ready(messages.Slot.PRIMARY):
+        if effect.route.share < before.share and not self.ready(Slot.PRIMARY):
             self.hurt.append("weight to a primary without a ready pod")
         lag = self.world.habits.lag
         self.routes.append((self.world.now + lag * SECOND, effect.order, effect.route))
@@ -342,7 +348,7 @@ class Place:
         weighted = before.split.baseline or after.split.baseline
         if before.compared != after.compared and weighted:
             self.hurt.append("a baseline joined or left with weight")
-        for slot in (messages.Slot.CANARY, messages.Slot.BASELINE):
+        for slot in (Slot.CANARY, Slot.BASELINE):
             joins = self.holds(after, slot) and not self.holds(before, slot)
             if joins and not self.ready(slot):
                 self.hurt.append(f"a {slot.value} joined without a ready pod")
@@ -352,23 +358,23 @@ class Place:
         if after.share > before.share and after.split.primary > before.split.primary:
             self.hurt.append("more weight to the primary on the way up")
 
-    def crash(self, slot: messages.Slot) -> None:
+    def crash(self, slot: Slot) -> None:
         side = self.slots[slot]
         if side is not None:
             side.ready_at = [self._ready_at(side.version) for _ in side.ready_at]
 
-    def known(self, slot: messages.Slot) -> int:
-        primary = slot is messages.Slot.PRIMARY
+    def known(self, slot: Slot) -> int:
+        primary = slot is Slot.PRIMARY
         held = bool(self.routes) if primary else self.holds(self.route[1], slot)
         return self.ready(slot, self.world.habits.lag) if held else 0
 
     def healthy(self) -> bool:
         """Whether every request now meets a ready pod."""
         split = self.route[1].split
-        needs = zip(messages.Slot, (split.primary, split.canary, split.baseline), strict=True)
+        needs = zip(Slot, (split.primary, split.canary, split.baseline), strict=True)
         return all(self.ready(slot) > 0 for slot, needed in needs if needed)
 
-    def _pods(self, slot: messages.Slot) -> Pods | None:
+    def _pods(self, slot: Slot) -> Pods | None:
         side = self.slots[slot]
         if side is None:
             return None
@@ -388,10 +394,10 @@ class Place:
         return True
 
 
-def refused(world: World, command: object) -> errors.Rejected | None:
+def refused(world: World, command: object, name: str = "shop") -> errors.Rejected | None:
     """The refusal of a command, if it is one."""
     try:
-        world.send(command)
+        world.send(command, name)
     except errors.Rejected as error:
         return error
     return None

@@ -1,34 +1,37 @@
-"""A desk over the fake API server: one rollout, and hands that play users and controllers."""
+"""A rollout's context over the fake API server, and a server that plays users and controllers."""
 
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 
-from fairlead.adapters.canaries import names, wiring
-from fairlead.adapters.canaries.desk import Case, Desk
-from fairlead.adapters.canaries.kinds import CANARIES, Canaries
-from fairlead.adapters.canaries.platform import Platform
-from fairlead.adapters.canaries.router import Router
-from fairlead.adapters.kubernetes import credentials, rights
-from fairlead.adapters.kubernetes.client import Client, named
-from fairlead.adapters.kubernetes.clock import Clock
-from fairlead.adapters.kubernetes.config import Connection
-from fairlead.adapters.kubernetes.crew import Gear
-from fairlead.adapters.kubernetes.events import Recorder
-from fairlead.adapters.kubernetes.objects import Key, Object
-from fairlead.adapters.kubernetes.queue import Pace
-from fairlead.adapters.kubernetes.schema import CRDS
-from fairlead.adapters.kubernetes.shards import Shard
-from fairlead.adapters.kubernetes.station import Reach, Station
-from fairlead.adapters.kubernetes.turns import Turns
-from fairlead.adapters.kubernetes.watch import Watches
-from fairlead.intents.kubernetes import Api, stream_key
+from fairlead.areas.rollouts.kubernetes import names, wiring
+from fairlead.areas.rollouts.kubernetes.context import RolloutContext, RolloutContexts
+from fairlead.areas.rollouts.kubernetes.kinds import CANARIES, RolloutKinds
+from fairlead.areas.rollouts.kubernetes.platform import Platform
+from fairlead.areas.rollouts.kubernetes.router import Router
+from fairlead.kubernetes import rbac
+from fairlead.kubernetes.cache.watch import Watches
+from fairlead.kubernetes.client import credentials
+from fairlead.kubernetes.client.client import Client, named
+from fairlead.kubernetes.client.clock import Clock
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.controller.controller import Controller, Reach
+from fairlead.kubernetes.controller.queue import QueueOptions
+from fairlead.kubernetes.controller.registration import ControllerContext
+from fairlead.kubernetes.controller.shards import Shard
+from fairlead.kubernetes.kinds import Api, stream_key
+from fairlead.kubernetes.objects import Key, Object
+from fairlead.kubernetes.schema import CRDS
+from fairlead.kubernetes.writes.effects import Performer
+from fairlead.kubernetes.writes.events import Recorder
+from fairlead.kubernetes.writes.seals import Seals
+from fairlead.kubernetes.writes.write_lock import WriteLocks
 from tests.fakes.kubernetes.kinds import NAMESPACES
 from tests.fakes.kubernetes.server import Server
 
-DEPLOYMENTS = rights.resource(names.DEPLOYMENTS)
-REVISIONS = rights.resource(names.REVISIONS)
+DEPLOYMENTS = rbac.resource(names.DEPLOYMENTS)
+REVISIONS = rbac.resource(names.REVISIONS)
 
 
 class Leader:
@@ -39,11 +42,11 @@ class Leader:
 
 
 @dataclass
-class Stage:
-    """One rollout's desk, and the hand of somebody else."""
+class RolloutHarness:
+    """One rollout's context, and what somebody else does."""
 
-    desk: Desk
-    canaries: Canaries
+    contexts: RolloutContexts
+    canaries: RolloutKinds
     platform: Platform
     router: Router
     hand: Client
@@ -51,8 +54,8 @@ class Stage:
     name: str
     """The rollout's, as effects carry it."""
 
-    def case(self) -> Case:
-        found = self.desk.look(self.name)
+    def context(self) -> RolloutContext:
+        found = self.contexts.context_of(self.name)
         assert found is not None
         return found
 
@@ -63,7 +66,7 @@ class Stage:
         """A merge patch, known to our caches once it returns."""
         where = "status" if status else ""
         done = await self.hand.patch(DEPLOYMENTS, Key("bay", name), change, subresource=where)
-        self.desk.cache(self.case(), names.DEPLOYMENTS).wrote(done)
+        self.contexts.cache(self.context(), names.DEPLOYMENTS).wrote(done)
         return done
 
     async def rolled(self, name: str) -> None:
@@ -76,34 +79,47 @@ class Stage:
 
 
 @contextlib.asynccontextmanager
-async def set_up(obj: Object, *others: tuple[Api, Object]) -> AsyncIterator[Stage]:
+async def set_up(obj: Object, *others: tuple[Api, Object]) -> AsyncIterator[RolloutHarness]:
     """The rollout's object and what stands beside it, and all caches filled."""
     async with contextlib.AsyncExitStack() as stack:
         server = await stack.enter_async_context(Server().running())
         connection = Connection(server.url, credentials.Fixed())
         hand = await stack.enter_async_context(Client(connection, manager="hand"))
         canaries = wiring.canaries()
+        canaries.seals = Seals(bytes(32))
         await hand.create(NAMESPACES, named(NAMESPACES, {"metadata": {"name": "bay"}}))
         await _serve(hand, canaries)
         for api, other in others:
-            await hand.create(rights.resource(api), named(rights.resource(api), other))
-        made = await hand.create(rights.resource(CANARIES), obj)
+            await hand.create(rbac.resource(api), named(rbac.resource(api), other))
+        made = await hand.create(rbac.resource(CANARIES), obj)
         client = await stack.enter_async_context(Client(connection))
         watches, recorder, clock = Watches(client), Recorder(client, "test"), Clock()
-        reach = Reach("bay", Shard(), Pace(), clock)
-        stations = [Station(kind, watches, client, recorder, reach) for kind in canaries.kinds]
+        reach = Reach("bay", Shard(), QueueOptions(), clock)
+        controllers = [
+            Controller(kind, watches, client, recorder, reach) for kind in canaries.kinds
+        ]
         watching = asyncio.create_task(watches.run())
         stack.push_async_callback(_ended, watching)
         await watches.synced(10)
-        desk = Desk(Gear(client, stations, recorder, Turns(Leader()), clock), canaries)
+        write_locks = WriteLocks(Leader())
+        held = {str(one.kind.api): one.held for one in controllers}
+        performer = Performer(client, held, recorder, write_locks, clock.now)
+        contexts = RolloutContexts(
+            ControllerContext(
+                client, controllers, performer, write_locks, clock, Key("default", "key")
+            ),
+            canaries,
+        )
         name = stream_key(made)
-        yield Stage(desk, canaries, Platform(desk), Router(desk), hand, server, name)
+        yield RolloutHarness(
+            contexts, canaries, Platform(contexts), Router(contexts), hand, server, name
+        )
 
 
-async def _serve(hand: Client, canaries: Canaries) -> None:
+async def _serve(hand: Client, canaries: RolloutKinds) -> None:
     """Kinds that the fake server does not bring, with no more of a schema than it needs."""
     for kind in canaries.kinds:
-        await hand.create(CRDS, rights.definition(kind))
+        await hand.create(CRDS, rbac.definition(kind))
     related = {one.api for kind in canaries.kinds for one in kind.related}
     brought = {names.DEPLOYMENTS, names.SERVICES, names.CONFIG_MAPS, names.SECRETS}
     for api in sorted(related - brought, key=str):

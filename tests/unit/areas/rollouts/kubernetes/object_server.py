@@ -3,24 +3,24 @@
 import copy
 import datetime as dt
 
-from fairlead.adapters.canaries.provider import (
+from fairlead.areas.rollouts.domain.observation import ObservedRoute
+from fairlead.areas.rollouts.kubernetes.routing.provider import (
     Amend,
     Apply,
+    DesiredRoute,
     Object,
     Provider,
     Ref,
     Site,
-    Wanted,
     Write,
 )
-from fairlead.domain.rollouts.sight import Shown
-from fairlead.domain.traffic.routes import Route
+from fairlead.traffic.routes import Route
 from tests.fakes.kubernetes.patches import json_patch
 
 NOW = dt.datetime(2030, 1, 1, 12, tzinfo=dt.UTC)
 
 
-class Hands:
+class ObjectServer:
     """Objects as a server would keep them: versions, generations, statuses."""
 
     def __init__(self, provider: Provider, site: Site) -> None:
@@ -50,7 +50,7 @@ class Hands:
     def route(self, route: Route, order: int = 0) -> tuple[Write, ...]:
         """Ask the provider for a route and perform what it says."""
         self.order = order or self.order + 1
-        wanted = Wanted(self.order, route, self.now)
+        wanted = DesiredRoute(self.order, route, self.now)
         writes = self.provider.writes(self.site, wanted, self.found)
         self.perform(writes)
         return writes
@@ -74,6 +74,6 @@ class Hands:
                 case other:
                     raise AssertionError(other)
 
-    def shown(self, after: float = 0.0) -> tuple[Shown | None, float]:
+    def shown(self, after: float = 0.0) -> tuple[ObservedRoute | None, float]:
         self.now += dt.timedelta(seconds=after)
         return self.provider.shown(self.site, self.found, self.now)

@@ -7,12 +7,19 @@ the provider says of it, so a provider that says too much too early is found out
 import dataclasses
 import datetime as dt
 
-from fairlead.adapters import gateway_api, istio
-from fairlead.adapters.canaries.provider import Apply, Backend, Provider, Remove, Site
-from fairlead.domain.rollouts import messages
-from fairlead.domain.rollouts.sight import Sight
-from tests.unit.adapters.canaries.hands import Hands
-from tests.unit.domain.rollouts.world import SECOND, Habits, Place, World
+from fairlead.areas.rollouts.domain import messages
+from fairlead.areas.rollouts.domain.observation import Observation
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.kubernetes.providers import gateway_api, istio
+from fairlead.areas.rollouts.kubernetes.routing.provider import (
+    Apply,
+    Backend,
+    Provider,
+    Remove,
+    Site,
+)
+from tests.unit.areas.rollouts.domain.world import SECOND, Habits, Place, World
+from tests.unit.areas.rollouts.kubernetes.object_server import ObjectServer
 
 PARENTS = [{"name": "public"}]
 
@@ -33,28 +40,28 @@ class Mesh(Place):
     def __init__(self, world: World, provider: Provider) -> None:
         super().__init__(world)
         primary, canary = Backend("shop", 80), Backend("shop-canary", 80)
-        wish = {"route": {"parentRefs": PARENTS}} if provider.name == "gatewayApi" else {}
-        self.hands = Hands(provider, Site("prod", "shop", primary, canary, wish))
+        desired = {"route": {"parentRefs": PARENTS}} if provider.name == "gatewayApi" else {}
+        self.server = ObjectServer(provider, Site("prod", "shop", primary, canary, desired))
         self.done: list[Moment] = []
         self._taken_in: list[tuple[dt.datetime, dict[str, int]]] = []
 
-    def sight(self) -> Sight:
+    def observed(self) -> Observation:
         self._take_in()
-        self.hands.now = self.world.now
-        shown, _ = self.hands.shown()
+        self.server.now = self.world.now
+        shown, _ = self.server.shown()
         if shown is not None and shown.order > self.route[0]:
             self.hurt.append(f"order {shown.order} called shown before the proxies show it")
-        return dataclasses.replace(super().sight(), route=shown)
+        return dataclasses.replace(super().observed(), route=shown)
 
     def set_route(self, effect: messages.SetRoute) -> None:
-        self.hands.now = self.world.now
-        before = set(self.hands.found)
-        if not self.hands.route(effect.route, effect.order):
+        self.server.now = self.world.now
+        before = set(self.server.found)
+        if not self.server.route(effect.route, effect.order):
             return
-        assert before <= set(self.hands.found)
+        assert before <= set(self.server.found)
         self._note("route", effect.route.share, joined=effect.route.joined)
         super().set_route(effect)
-        seen = {ref.name: obj["metadata"]["generation"] for ref, obj in self.hands.found.items()}
+        seen = {ref.name: obj["metadata"]["generation"] for ref, obj in self.server.found.items()}
         self._taken_in.append((self.world.now + self.world.habits.lag * SECOND, seen))
 
     def remove(self, effect: messages.RemoveCanary) -> None:
@@ -65,25 +72,25 @@ class Mesh(Place):
         self._note(f"ensure {effect.slot.value}")
         super().ensure(effect)
 
-    def known(self, slot: messages.Slot) -> int:
+    def known(self, slot: Slot) -> int:
         """As a platform counts them that sees only readiness, and the provider's delay."""
-        held = self.route[1].joined if slot is messages.Slot.CANARY else bool(self.routes)
+        held = self.route[1].joined if slot is Slot.CANARY else bool(self.routes)
         return self.ready(slot, self.delay) if held else 0
 
     @property
     def delay(self) -> float:
-        return self.hands.provider.delay(self.hands.site)
+        return self.server.provider.delay(self.server.site)
 
     def applied(self, name: str) -> list[Apply]:
         return [
             write
-            for write in self.hands.written
+            for write in self.server.written
             if isinstance(write, Apply) and write.object["metadata"]["name"] == name
         ]
 
     @property
     def removed(self) -> list[Remove]:
-        return [write for write in self.hands.written if isinstance(write, Remove)]
+        return [write for write in self.server.written if isinstance(write, Remove)]
 
     def _note(self, what: str, share: int = -1, *, joined: bool = False) -> None:
         self.done.append(Moment(self.world.now, what, share, joined))
@@ -91,7 +98,7 @@ class Mesh(Place):
     def _take_in(self) -> None:
         """A gateway's controller writes what it has seen into the status."""
         past = [seen for at, seen in self._taken_in if at <= self.world.now]
-        for ref, obj in self.hands.found.items():
+        for ref, obj in self.server.found.items():
             conditions = [
                 {"type": kind, "status": "True", "observedGeneration": past[-1].get(ref.name, 0)}
                 for kind in ("Accepted", "ResolvedRefs")

@@ -5,14 +5,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from fairlead.intents.kubernetes import Api, Children
+from fairlead.kubernetes.kinds import Api, Children
 
 Json = dict[str, Any]
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
 
 
 @dataclass
-class Around:
+class FakeSnapshot:
     """What is found, by kind and term."""
 
     things: dict[tuple[str, str], list[Json]] = field(default_factory=dict)

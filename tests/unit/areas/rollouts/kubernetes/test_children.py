@@ -4,21 +4,21 @@ import copy
 
 import pytest
 
-from fairlead.adapters.canaries import children, names, reading
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.spec import Version
-from tests.unit.adapters.canaries.around import Around, Json, canary
+from fairlead.areas.rollouts.domain.plan.spec import Version
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.kubernetes import children, names, parsing
+from tests.unit.areas.rollouts.kubernetes.snapshot import FakeSnapshot, Json, canary
 
 V1 = Version("r1", "t1-1", "c1", "shop:1")
 
 
 def made(slot: Slot, obj: Json) -> Json:
-    found = reading.read(obj)
-    template = reading.template_of(found, Around())
+    found = parsing.read(obj)
+    template = parsing.template_of(found, FakeSnapshot())
     return children.deployment(found, found.workload, template, children.Hold(slot, V1, 2, 7))
 
 
-def test_names_follow_the_founding_document() -> None:
+def test_names_follow_the_original_document() -> None:
     found = names.embedded("shop")
 
     assert list(found.deployments.values()) == [
@@ -45,7 +45,7 @@ def test_long_names_are_cut_and_stay_apart() -> None:
 def test_the_slots_have_labels_apart_and_the_object_stays_as_it_is() -> None:
     obj = canary(serviceSpec={"ports": [{"port": 80}], "selector": {"app": "shop"}})
     before = copy.deepcopy(obj)
-    found = reading.read(obj)
+    found = parsing.read(obj)
 
     primary, second = made(Slot.PRIMARY, obj), made(Slot.CANARY, obj)
     service = children.service(found, found.workload, Slot.CANARY)
@@ -87,7 +87,7 @@ def test_a_version_and_its_order_are_read_again_from_what_was_made() -> None:
 def test_a_canary_service_takes_nothing_that_only_one_can_have() -> None:
     ports = [{"port": 80, "nodePort": 30080}]
     obj = canary(serviceSpec={"type": "NodePort", "clusterIP": "10.0.0.9", "ports": ports})
-    found = reading.read(obj)
+    found = parsing.read(obj)
 
     spec = children.service(found, found.workload, Slot.CANARY)["spec"]
 
@@ -100,9 +100,9 @@ def test_configs_change_the_version_and_the_image_names_it() -> None:
     template["spec"]["volumes"] = [{"name": "v", "configMap": {"name": "settings"}}]
     config = {"metadata": {"name": "settings"}, "data": {"digest": "1"}}
 
-    one = reading.version(template, Around({("ConfigMap", "settings"): [config]}))
+    one = parsing.version(template, FakeSnapshot({("ConfigMap", "settings"): [config]}))
     config["data"] = {"digest": "2"}
-    other = reading.version(template, Around({("ConfigMap", "settings"): [config]}))
+    other = parsing.version(template, FakeSnapshot({("ConfigMap", "settings"): [config]}))
 
     assert one.template == other.template
     assert one.revision != other.revision
@@ -114,7 +114,7 @@ def test_groups_and_limiters_are_of_the_namespace() -> None:
         group={"name": "front", "members": ["shop", "till"]}, limiter={"name": "few", "cap": 2}
     )
 
-    spec = reading.read(obj).spec
+    spec = parsing.read(obj).spec
 
     assert spec.group is not None
     assert (spec.group.name, spec.group.me) == ("bay/front", "shop")

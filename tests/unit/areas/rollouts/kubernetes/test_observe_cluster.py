@@ -4,11 +4,17 @@ from datetime import timedelta
 
 import pytest
 
-from fairlead.adapters.canaries import children, names, reading, seeing, wiring
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.sight import Shown
-from fairlead.domain.rollouts.spec import Version
-from tests.unit.adapters.canaries.around import NOW, Around, Json, canary, deployment
+from fairlead.areas.rollouts.domain.observation import ObservedRoute
+from fairlead.areas.rollouts.domain.plan.spec import Version
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.kubernetes import children, names, observe_cluster, parsing, wiring
+from tests.unit.areas.rollouts.kubernetes.snapshot import (
+    NOW,
+    FakeSnapshot,
+    Json,
+    canary,
+    deployment,
+)
 
 V1 = Version("r1", "t1-1", label="shop:1")
 
@@ -32,14 +38,14 @@ def held(**status: int) -> Json:
     ids=["whole", "half", "too few", "scaled", "of an older version", "new"],
 )
 def test_pods_of_a_version_are_counted_from_below(status: dict[str, int], ready: int) -> None:
-    assert seeing.ready_pods(held(**status)) == ready
+    assert observe_cluster.ready_pods(held(**status)) == ready
 
 
 def test_a_held_target_is_what_it_was_when_it_was_held() -> None:
     obj = held(replicas=3, updatedReplicas=0, readyReplicas=2)
     obj["spec"]["paused"] = True
 
-    assert seeing.ready_pods(obj) == 2
+    assert observe_cluster.ready_pods(obj) == 2
 
 
 def slice_(age: float, *ready: bool) -> Json:
@@ -47,39 +53,39 @@ def slice_(age: float, *ready: bool) -> Json:
     meta: Json = {"name": "s", "labels": {"kubernetes.io/service-name": "shop-service"}}
     meta["annotations"] = {"endpoints.kubernetes.io/last-change-trigger-time": told}
     endpoints = [{"addresses": ["10.0.0.1"], "conditions": {"ready": one}} for one in ready]
-    return seeing.kept_slice({"metadata": meta, "endpoints": endpoints})
+    return observe_cluster.kept_slice({"metadata": meta, "endpoints": endpoints})
 
 
 def test_endpoints_count_once_the_proxies_had_time_to_learn_of_them() -> None:
-    found = reading.read(canary())
+    found = parsing.read(canary())
     pods = held(replicas=3, updatedReplicas=3, readyReplicas=3)
     slices = [slice_(60, True, True, False), slice_(0.5, True)]
-    around = Around(
+    snapshot = FakeSnapshot(
         {("Deployment", "shop-deployment"): [pods], ("EndpointSlice", "shop-service"): slices}
     )
 
-    seen = wiring.canaries().see(found, around)
+    seen = wiring.canaries().see(found, snapshot)
 
-    assert seen.sight.primary is not None
-    assert (seen.sight.primary.ready, seen.sight.primary.known) == (3, 2)
+    assert seen.observed.primary is not None
+    assert (seen.observed.primary.ready, seen.observed.primary.known) == (3, 2)
     assert seen.again == pytest.approx(1.5)
-    assert seen.sight.at == NOW
+    assert seen.observed.at == NOW
 
 
 def test_a_deployment_that_was_never_asked_for_anything_is_no_slot() -> None:
-    found = reading.read(canary())
-    around = Around({("Deployment", "shop-deployment"): [deployment()]})
+    found = parsing.read(canary())
+    snapshot = FakeSnapshot({("Deployment", "shop-deployment"): [deployment()]})
 
-    assert wiring.canaries().see(found, around).sight.primary is None
+    assert wiring.canaries().see(found, snapshot).observed.primary is None
 
 
 def test_orders_that_left_no_trace_are_seen_too() -> None:
     canaries = wiring.canaries()
-    found = reading.read(canary())
-    around = Around({("Deployment", "shop-deployment"): [held()]})
-    canaries.ledger.perform("u1", Slot.PRIMARY.value, 9)
+    found = parsing.read(canary())
+    snapshot = FakeSnapshot({("Deployment", "shop-deployment"): [held()]})
+    canaries.orders.perform("u1", Slot.PRIMARY.value, 9)
 
-    pods = canaries.see(found, around).sight.primary
+    pods = canaries.see(found, snapshot).observed.primary
 
     assert pods is not None
     assert pods.order == 9
@@ -88,24 +94,39 @@ def test_orders_that_left_no_trace_are_seen_too() -> None:
 @pytest.mark.parametrize(
     ("shown", "seen"),
     [
-        (Shown(3, 0), Shown(5, 0)),
-        (Shown(3, 10), Shown(3, 10)),
-        (Shown(3, 0, "changed"), Shown(3, 0, "changed")),
-        (Shown(7, 0), Shown(7, 0)),
+        (ObservedRoute(3, 0), ObservedRoute(5, 0)),
+        (ObservedRoute(3, 10), ObservedRoute(3, 10)),
+        (ObservedRoute(3, 0, "changed"), ObservedRoute(3, 0, "changed")),
+        (ObservedRoute(7, 0), ObservedRoute(7, 0)),
         (None, None),
     ],
 )
 def test_a_standby_without_a_write_is_shown_at_weight_0_only(
-    shown: Shown | None, seen: Shown | None
+    shown: ObservedRoute | None, seen: ObservedRoute | None
 ) -> None:
-    assert seeing.standing_by(shown, 5) == seen
+    assert observe_cluster.standing_by(shown, 5) == seen
 
 
 def test_of_a_secret_nothing_is_kept_but_a_digest() -> None:
     secret = {"metadata": {"name": "keys", "labels": {"a": "b"}}, "data": {"token": "c2VjcmV0"}}
 
-    kept = seeing.kept_config(secret)
+    kept = observe_cluster.kept_secret(secret)
 
     assert "c2VjcmV0" not in str(kept)
     assert "token" not in str(kept)
-    assert kept != seeing.kept_config({**secret, "data": {"token": "b3RoZXI="}})
+    assert kept != observe_cluster.kept_secret({**secret, "data": {"token": "b3RoZXI="}})
+
+
+def test_the_digest_of_a_secret_cannot_be_guessed_from_what_may_be_in_it() -> None:
+    secret = {"metadata": {"name": "keys", "uid": "5e2f"}, "data": {"pin": "MTIzNA=="}}
+    told = observe_cluster.kept_secret(secret)["data"]["digest"]
+
+    guesses = [
+        observe_cluster.kept_config(secret),
+        observe_cluster.kept_secret({"data": secret["data"]}),
+        observe_cluster.kept_secret({**secret, "metadata": {"name": "keys", "uid": "5e30"}}),
+    ]
+
+    assert told not in [guess["data"]["digest"] for guess in guesses]
+    labelled = {**secret, "metadata": {"name": "keys", "uid": "5e2f", "labels": {"a": "b"}}}
+    assert observe_cluster.kept_secret(labelled)["data"]["digest"] == told

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
-from fairlead.adapters.canaries import reading
-from fairlead.domain.rollouts import triggers
+from fairlead.areas.rollouts.domain.plan import triggers
+from fairlead.areas.rollouts.kubernetes import parsing
 from fairlead.errors import Rejected
-from tests.unit.adapters.canaries.around import Around
+from tests.unit.areas.rollouts.kubernetes.snapshot import FakeSnapshot
 
 
 def canary(generation: int, uid: str = "u1", **spec: Any) -> dict[str, Any]:
@@ -27,29 +27,29 @@ def canary(generation: int, uid: str = "u1", **spec: Any) -> dict[str, Any]:
 
 
 def test_the_same_generation_is_read_once_and_the_next_one_anew() -> None:
-    readings = reading.Readings()
+    parse_cache = parsing.ParseCache()
 
-    first = readings.of(canary(1))
+    first = parse_cache.of(canary(1))
 
-    assert readings.of(canary(1)) is first
-    second = readings.of(canary(2, strategy={"steps": [10]}))
+    assert parse_cache.of(canary(1)) is first
+    second = parse_cache.of(canary(2, strategy={"steps": [10]}))
     assert second.spec.strategy != first.spec.strategy
-    assert readings.of(canary(1, uid="u2")) is not first
+    assert parse_cache.of(canary(1, uid="u2")) is not first
 
 
 def test_what_was_found_good_is_so_only_by_the_same_rules_and_for_the_same_spec() -> None:
-    readings, rules, others = reading.Readings(), object(), object()
-    found = readings.of(canary(1))
+    parse_cache, rules, others = parsing.ParseCache(), object(), object()
+    found = parse_cache.of(canary(1))
 
-    readings.good(found, rules)
+    parse_cache.good(found, rules)
 
-    assert readings.is_good(found, rules)
-    assert not readings.is_good(found, others)
-    assert not readings.is_good(readings.of(canary(2)), rules)
+    assert parse_cache.is_good(found, rules)
+    assert not parse_cache.is_good(found, others)
+    assert not parse_cache.is_good(parse_cache.of(canary(2)), rules)
 
 
 def test_a_template_is_hashed_once_for_its_reading(monkeypatch: pytest.MonkeyPatch) -> None:
-    readings, hashed = reading.Readings(), list[object]()
+    parse_cache, hashed = parsing.ParseCache(), list[object]()
     real = triggers.template_hash
 
     def counted(template: dict[str, Any]) -> str:
@@ -57,43 +57,46 @@ def test_a_template_is_hashed_once_for_its_reading(monkeypatch: pytest.MonkeyPat
         return real(template)
 
     monkeypatch.setattr(triggers, "template_hash", counted)
-    found = readings.of(canary(1))
+    found = parse_cache.of(canary(1))
 
-    first = readings.wanted(found, Around())
+    first = parse_cache.wanted(found, FakeSnapshot())
 
-    assert first == readings.wanted(readings.of(canary(1)), Around())
+    assert first == parse_cache.wanted(parse_cache.of(canary(1)), FakeSnapshot())
     assert len(hashed) == 1
     changed = {**found.workload, "template": {"spec": {"containers": [{"image": "shop:2"}]}}}
-    assert readings.wanted(readings.of(canary(2, deploymentSpec=changed)), Around()) != first
-    assert first == reading.wanted(found, Around())
+    assert (
+        parse_cache.wanted(parse_cache.of(canary(2, deploymentSpec=changed)), FakeSnapshot())
+        != first
+    )
+    assert first == parsing.wanted(found, FakeSnapshot())
 
 
 def test_what_cannot_be_read_is_refused_each_time() -> None:
-    readings = reading.Readings()
+    parse_cache = parsing.ParseCache()
 
     for _ in range(2):
         with pytest.raises(Rejected):
-            readings.of(canary(1, strategy={"steps": [10], "stepWeight": 20}))
+            parse_cache.of(canary(1, strategy={"steps": [10], "stepWeight": 20}))
 
 
 def test_only_so_many_are_remembered(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(reading, "_REMEMBERED", 2)
-    readings = reading.Readings()
-    first = readings.of(canary(1, uid="u1"))
+    monkeypatch.setattr(parsing, "_REMEMBERED", 2)
+    parse_cache = parsing.ParseCache()
+    first = parse_cache.of(canary(1, uid="u1"))
 
     for uid in ("u2", "u3"):
-        readings.of(canary(1, uid=uid))
+        parse_cache.of(canary(1, uid=uid))
 
-    assert readings.of(canary(1, uid="u1")) is not first
+    assert parse_cache.of(canary(1, uid="u1")) is not first
 
 
 def test_a_secret_that_may_not_be_read_is_no_part_of_a_version() -> None:
-    around_, blind = Around(), Around(absent=frozenset({"Secret"}))
+    around_, blind = FakeSnapshot(), FakeSnapshot(absent=frozenset({"Secret"}))
     kept = {"metadata": {"name": "keys"}, "data": {"digest": "d1"}}
     for one in (around_, blind):
         one.things["Secret", "keys"] = [kept]
     container = {"name": "web", "envFrom": [{"secretRef": {"name": "keys"}}]}
     template = {"spec": {"containers": [container]}}
 
-    assert reading.version(template, around_).configs
-    assert not reading.version(template, blind).configs
+    assert parsing.version(template, around_).configs
+    assert not parsing.version(template, blind).configs

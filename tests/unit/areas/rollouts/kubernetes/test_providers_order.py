@@ -9,12 +9,11 @@ import itertools
 
 import pytest
 
-from fairlead.adapters.canaries.provider import Apply, Provider
-from fairlead.domain.rollouts import events as told
-from fairlead.domain.rollouts import states
-from tests.unit.adapters.canaries.mesh import PROVIDERS, Mesh, Moment, world
-from tests.unit.domain.rollouts.stories import SPEC
-from tests.unit.domain.rollouts.world import BAD, Habits
+from fairlead.areas.rollouts.domain import events, states
+from fairlead.areas.rollouts.kubernetes.routing.provider import Apply, Provider
+from tests.unit.areas.rollouts.domain.stories import SPEC
+from tests.unit.areas.rollouts.domain.world import BAD, Habits
+from tests.unit.areas.rollouts.kubernetes.proxies import PROVIDERS, Mesh, Moment, world
 
 
 @pytest.fixture(params=PROVIDERS)
@@ -24,7 +23,7 @@ def provider(request: pytest.FixtureRequest) -> Provider:
 
 @pytest.fixture(params=["good", "bad"])
 def mesh(request: pytest.FixtureRequest, provider: Provider) -> Mesh:
-    """After a whole canary, promoted or taken back."""
+    """After a whole canary, promoted or rolled back."""
     verdicts = {"v2": BAD} if request.param == "bad" else {}
     return walked(provider, Habits(verdicts=dict(verdicts)))
 
@@ -34,10 +33,10 @@ def walked(provider: Provider, habits: Habits) -> Mesh:
     made.want("v1", SPEC)
     made.run_until(states.Idle)
     made.want("v2", SPEC)
-    made.run(lambda: made.state().book.outcome is not None)
+    made.run(lambda: made.state().rollout.outcome is not None)
     good = "v2" not in habits.verdicts and "v2" not in habits.broken
-    ending = told.Ending.PROMOTED if good else told.Ending.TAKEN_BACK
-    assert made.state().book.outcome.ending is ending
+    ending = events.Ending.PROMOTED if good else events.Ending.ROLLED_BACK
+    assert made.state().rollout.outcome.ending is ending
     return mesh
 
 
@@ -51,7 +50,7 @@ def test_nothing_that_users_would_notice_happens(mesh: Mesh) -> None:
 
 def test_a_route_is_never_deleted_and_made_again(mesh: Mesh) -> None:
     assert mesh.removed == []
-    assert all(obj["metadata"]["generation"] > 1 for obj in mesh.hands.found.values())
+    assert all(obj["metadata"]["generation"] > 1 for obj in mesh.server.found.values())
 
 
 def test_weight_comes_a_delay_after_the_canary_joined_and_its_pods_were_ready(mesh: Mesh) -> None:
@@ -99,7 +98,9 @@ def test_on_gateway_api_both_backends_are_held_while_any_weight_changes() -> Non
         for write in mesh.applied("shop-fairlead")
     ]
     order = [
-        write.object["metadata"]["name"] for write in mesh.hands.written if isinstance(write, Apply)
+        write.object["metadata"]["name"]
+        for write in mesh.server.written
+        if isinstance(write, Apply)
     ]
 
     # Once with the join, once with the leave, and each time before the route itself.

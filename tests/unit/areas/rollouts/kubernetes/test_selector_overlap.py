@@ -2,10 +2,10 @@
 
 import pytest
 
-from fairlead.adapters.canaries import names, overlaps, reading, review, wiring
-from fairlead.adapters.kubernetes.objects import Key
-from tests.unit.adapters.canaries.around import Around, Json, canary
-from tests.unit.adapters.canaries.stage import DEPLOYMENTS, Stage, set_up
+from fairlead.areas.rollouts.kubernetes import names, parsing, selector_overlap, validation, wiring
+from fairlead.kubernetes.objects import Key
+from tests.unit.areas.rollouts.kubernetes.cluster import DEPLOYMENTS, RolloutHarness, set_up
+from tests.unit.areas.rollouts.kubernetes.snapshot import FakeSnapshot, Json, canary
 
 FIELD = "spec.deploymentSpec.selector.matchLabels"
 
@@ -33,17 +33,17 @@ def shop(**more: str) -> Json:
     return obj
 
 
-def around(*deployments: Json) -> Around:
+def snapshot(*deployments: Json) -> FakeSnapshot:
     things: dict[tuple[str, str], list[Json]] = {}
     for one in deployments:
-        for term in (one["metadata"]["name"], *overlaps.traits(one)):
+        for term in (one["metadata"]["name"], *selector_overlap.traits(one)):
             things.setdefault(("Deployment", term), []).append(one)
-    return Around(things)
+    return FakeSnapshot(things)
 
 
 def told(obj: Json, *deployments: Json) -> list[tuple[str, str]]:
     istio = wiring.canaries().providers["istio"]
-    return list(review.of_surroundings(reading.read(obj), istio, around(*deployments)))
+    return list(validation.of_surroundings(parsing.read(obj), istio, snapshot(*deployments)))
 
 
 @pytest.mark.requirement("canary R8")
@@ -67,7 +67,7 @@ def test_one_that_would_select_our_pods_is_in_the_way(selector: Json) -> None:
     (problem,) = told(shop(), other(selector, {"app": "elsewhere", "tier": "none", "team": "b"}))
 
     assert problem[0] == FIELD
-    assert problem[1].startswith("the Deployment till selects these pods, too: ")
+    assert problem[1].startswith("Deployment till selects these pods too: ")
 
 
 @pytest.mark.requirement("canary R8")
@@ -83,7 +83,7 @@ def test_one_whose_pods_we_would_select_is_in_the_way(pods: Json) -> None:
     selector = labels(role="debug", name="unlike")
 
     assert told(shop(), other(selector, {**pods, "name": "unlike"})) == [
-        (FIELD, "the pods of the Deployment till would be selected, too")
+        (FIELD, "it would also select the pods of Deployment till")
     ]
 
 
@@ -122,11 +122,11 @@ def test_our_own_children_are_never_in_the_way() -> None:
     )
 
 
-def target(selector: Json) -> tuple[Json, Around]:
+def target(selector: Json) -> tuple[Json, FakeSnapshot]:
     obj = canary(targetRef={"name": "shop"}, service={"name": "shop", "port": 80})
     del obj["spec"]["deploymentSpec"], obj["spec"]["serviceSpec"]
     mine = other(selector, {"app": "shop", "tier": "web"}, "shop")
-    found = around(mine, other(labels(x="y"), {"app": "shop", "tier": "db", "x": "y"}))
+    found = snapshot(mine, other(labels(x="y"), {"app": "shop", "tier": "db", "x": "y"}))
     service = {"spec": {"ports": [{"port": 80}], "selector": {"app": "shop"}}}
     found.things["Service", "shop"] = [service]
     return obj, found
@@ -145,29 +145,29 @@ def test_a_target_selects_by_its_expressions_too(selector: Json, overlapping: bo
     obj, found = target(selector)
     istio = wiring.canaries().providers["istio"]
 
-    problems = review.of_surroundings(reading.read(obj), istio, found)
+    problems = validation.of_surroundings(parsing.read(obj), istio, found)
 
     assert [path for path, _ in problems] == (["spec.targetRef.name"] if overlapping else [])
 
 
-def refusal(stage: Stage) -> str:
+def refusal(harness: RolloutHarness) -> str:
     """What a look says of it."""
-    case = stage.case()
-    look = stage.canaries.observe(case.obj, case.around)
-    return look.refusal.message if look.refusal is not None else ""
+    context = harness.context()
+    context_of = harness.canaries.observe(context.obj, context.snapshot)
+    return context_of.refusal.message if context_of.refusal is not None else ""
 
 
 @pytest.mark.requirement("canary R8")
 async def test_it_is_well_again_once_the_other_is_gone() -> None:
     obj = shop()
     del obj["metadata"]["uid"]
-    async with set_up(obj) as stage:
-        assert refusal(stage) == ""
-        cache = stage.desk.cache(stage.case(), names.DEPLOYMENTS)
+    async with set_up(obj) as harness:
+        assert refusal(harness) == ""
+        cache = harness.contexts.cache(harness.context(), names.DEPLOYMENTS)
 
         made = other(labels(tier="web"), {"tier": "web"})
-        cache.wrote(await stage.hand.apply(DEPLOYMENTS, made))
-        assert "the Deployment till selects these pods, too: tier=web" in refusal(stage)
+        cache.wrote(await harness.hand.apply(DEPLOYMENTS, made))
+        assert "Deployment till selects these pods too: tier=web" in refusal(harness)
 
         cache.remove(Key("bay", "till"), 10_000)
-        assert refusal(stage) == ""
+        assert refusal(harness) == ""

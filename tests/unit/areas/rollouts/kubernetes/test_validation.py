@@ -4,9 +4,9 @@ from typing import Any
 
 import pytest
 
-from fairlead.adapters.canaries import reading, review, wiring
-from fairlead.intents.kubernetes import InvalidSpec
-from tests.unit.adapters.canaries.around import Around, Json, canary, deployment
+from fairlead.areas.rollouts.kubernetes import parsing, validation, wiring
+from fairlead.kubernetes.kinds import InvalidSpec
+from tests.unit.areas.rollouts.kubernetes.snapshot import FakeSnapshot, Json, canary, deployment
 
 SELECTOR = "spec.deploymentSpec.selector.matchLabels"
 
@@ -57,13 +57,19 @@ def test_a_good_object_has_no_problem() -> None:
         ("checks", [{"name": "a", "judge": {"metrics": 7}}], "spec.checks[0]"),
         ("targetRef", {"name": "shop"}, "spec.targetRef"),
         ("service", {"name": "shop", "port": 80}, "spec.service"),
-        ("provider", {"smoke": {}}, "spec.provider"),
+        ("provider", {"smoke": {}}, "spec.provider.smoke"),
         ("provider", {"istio": {}, "replicas": {}}, "spec.provider"),
-        ("stratgy", {}, "spec"),
+        ("stratgy", {}, "spec.stratgy"),
     ],
 )
 def test_what_makes_no_sense_is_refused_at_its_field(path: str, value: Any, field: str) -> None:
     assert list(problems(with_(path, value))) == [field]
+
+
+def test_all_fields_that_make_no_sense_are_told_at_once() -> None:
+    wrong = canary(stratgy={}, deadline="soon", strategy={"pause": 30})
+
+    assert list(problems(wrong)) == ["spec.stratgy", "spec.strategy.pause"]
 
 
 def test_a_service_alone_knows_no_headers() -> None:
@@ -99,9 +105,9 @@ def test_an_edit_of_metadata_is_let_pass_whatever_stands_there() -> None:
 
 def test_a_provider_that_the_cluster_does_not_know_is_named() -> None:
     canaries = wiring.canaries()
-    around = Around(absent=frozenset({"VirtualService"}))
+    snapshot = FakeSnapshot(absent=frozenset({"VirtualService"}))
 
-    told = review.of_surroundings(reading.read(canary()), canaries.providers["istio"], around)
+    told = validation.of_surroundings(parsing.read(canary()), canaries.providers["istio"], snapshot)
 
     assert [path for path, _ in told] == ["spec.provider.istio"]
 
@@ -121,10 +127,10 @@ def test_a_target_needs_a_service_that_leads_to_it(service: list[Json], field: s
     obj["spec"] |= {"targetRef": {"name": "shop"}, "service": {"name": "shop", "port": 80}}
     target = deployment("shop")
     target["spec"]["template"] = canary()["spec"]["deploymentSpec"]["template"]
-    around = Around({("Deployment", "shop"): [target], ("Service", "shop"): service})
+    snapshot = FakeSnapshot({("Deployment", "shop"): [target], ("Service", "shop"): service})
     canaries = wiring.canaries()
 
-    told = review.of_surroundings(reading.read(obj), canaries.providers["istio"], around)
+    told = validation.of_surroundings(parsing.read(obj), canaries.providers["istio"], snapshot)
 
     assert [path for path, _ in told] == [field]
 
@@ -134,4 +140,4 @@ def test_a_look_refuses_what_admission_would_have_refused() -> None:
     bad = with_("deploymentSpec.selector", {"matchLabels": {"app": "till"}})
 
     with pytest.raises(InvalidSpec, match=SELECTOR):
-        wiring.canaries().observe(bad, Around())
+        wiring.canaries().observe(bad, FakeSnapshot())

@@ -1,97 +1,16 @@
-"""What a user wants of a rollout: the strategy, the checks, the limits around them."""
+"""What a user requests of a rollout: the strategy, the checks, the limits around them."""
 
 import datetime as dt
-import enum
 import re
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, replace
 
 from fairlead import errors
-from fairlead.domain.analysis import conditions, document
-from fairlead.domain.analysis.limits import Limits
-from fairlead.domain.analysis.verdict import NoData
-from fairlead.domain.rollouts.strategy import Strategy
-from fairlead.domain.rollouts.windows import Window
+from fairlead.areas.rollouts.domain.plan.strategy import Strategy
+from fairlead.areas.rollouts.domain.plan.windows import Window
+from fairlead.checks.spec import Check
+from fairlead.values import check_span
 
-LEAST_WINDOW = dt.timedelta(seconds=1)
-USUAL_WINDOW = dt.timedelta(minutes=1)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,99}")
-
-
-class Source(enum.Enum):
-    """Who answers a check."""
-
-    QUERY = "query"
-    JUDGE = "judge"
-    GATE = "gate"
-    WEB = "web"
-
-
-class When(enum.Enum):
-    """Where on the way a check stands."""
-
-    START = "start"
-    STEP = "step"
-    PROMOTION = "promotion"
-    """Only at the last step before all traffic moves."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One question that is asked on the way, and what counts as a good answer."""
-
-    name: str
-    query: str = ""
-    """The metric's query, or the address of the gate or the number, as the source reads it."""
-
-    source: Source = Source.QUERY
-    when: When = When.STEP
-    success: str | None = None
-    failure: str | None = None
-    low: float | None = None
-    high: float | None = None
-    no_data: NoData = NoData.WAIT
-    limits: Limits = Limits()
-    dry_run: bool = False
-    judge: dict[str, Any] = field(default_factory=dict)
-    """The judge's configuration, as `fairlead judge` reads it, with a query for each metric."""
-
-    window: dt.timedelta | None = None
-    """The time over which a number is taken, and the judge's step; None: the interval of the
-    limits, else a minute."""
-
-    server: str = ""
-    """Which of the operator's metrics servers is asked; empty for the usual one."""
-
-    def __post_init__(self) -> None:
-        if not self.name:
-            raise errors.Rejected("a check without a name", hint="name it after what it watches")
-        bounded = self.low is not None or self.high is not None
-        if bounded and (self.success or self.failure):
-            raise errors.Rejected(
-                f"both bounds and conditions on a check: {self.name}", hint="use one of them"
-            )
-        if self.window is not None and self.window < LEAST_WINDOW:
-            raise errors.Rejected(
-                f"window of a check below {LEAST_WINDOW}: {self.window}", hint="use 30s or 1m"
-            )
-        self.criteria()
-        if self.source is Source.JUDGE:
-            document.check(self.judge)
-
-    @property
-    def span(self) -> dt.timedelta:
-        """The time over which a number is taken."""
-        return self.window or self.limits.interval or USUAL_WINDOW
-
-    def criteria(self) -> conditions.Criteria:
-        """What the answer is held against; Rejected where a condition cannot be read."""
-        if self.low is not None or self.high is not None:
-            return conditions.Bounds(self.low, self.high)
-        return conditions.Conditions(
-            conditions.read(self.success) if self.success else None,
-            conditions.read(self.failure) if self.failure else None,
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +26,7 @@ class Group:
         _check_name("group", self.name)
         if len(set(self.members)) != len(self.members) or not self.members:
             raise errors.Rejected(
-                f"members of a group missing or named twice: {self.name}",
+                f"group members missing or duplicate: {self.name}",
                 hint="name each rollout of the group once",
             )
 
@@ -127,12 +46,12 @@ class Limiter:
 
 @dataclass(frozen=True, slots=True)
 class Spec:
-    """The whole wish, besides the version itself."""
+    """Everything requested, besides the version itself."""
 
     strategy: Strategy = Strategy()
     checks: tuple[Check, ...] = ()
     deadline: dt.timedelta = dt.timedelta(minutes=10)
-    """How long a step may take to get ready before the rollout goes home."""
+    """How long a step may take to get ready before the rollout rolls back."""
 
     patience: dt.timedelta = dt.timedelta(hours=1)
     """How long a step may wait for data, gates or its group before it pauses for a person."""
@@ -148,10 +67,12 @@ class Spec:
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
             raise errors.Rejected(
-                f"two checks of one name: {', '.join(twice)}", hint="name each differently"
+                f"duplicate check names: {', '.join(twice)}", hint="name each differently"
             )
         if min(self.deadline, self.patience) <= dt.timedelta():
             raise errors.Rejected("deadline or patience not above 0", hint="use 10m or 1h")
+        check_span(self.deadline, "deadline")
+        check_span(self.patience, "patience")
         if self.keep < 1:
             raise errors.Rejected(f"kept revisions below 1: {self.keep}", hint="keep at least one")
 
@@ -175,8 +96,18 @@ class Version:
         return self.label or self.revision
 
 
+def within(spec: Spec, scope: str, name: str) -> Spec:
+    """Groups and limiters of a project or namespace are its own; a group's members go by `name`."""
+    group, limiter = spec.group, spec.limiter
+    if group is not None:
+        group = Group(f"{scope}/{group.name}", group.members, me=name)
+    if limiter is not None:
+        limiter = Limiter(f"{scope}/{limiter.name}", limiter.cap)
+    return replace(spec, group=group, limiter=limiter)
+
+
 def _check_name(what: str, name: str) -> None:
     if not _NAME.fullmatch(name):
         raise errors.Rejected(
-            f"not a name of a {what}: {name[:80]!r}", hint="use letters, digits or . _ : / @ -"
+            f"invalid {what} name: {name[:80]!r}", hint="use letters, digits or . _ : / @ -"
         )

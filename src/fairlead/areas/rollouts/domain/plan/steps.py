@@ -6,9 +6,9 @@ import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from fairlead.domain.rollouts.strategy import NO_TIME, Kind, Pace, Scale, Strategy
-from fairlead.domain.traffic import routes, weights
-from fairlead.domain.values import ALL, NONE, Percent
+from fairlead.areas.rollouts.domain.plan.strategy import NO_TIME, Kind, Pace, Scale, Strategy
+from fairlead.traffic import routes, weights
+from fairlead.values import ALL, NONE, Percent
 
 USUAL_STEP = 10
 USUAL_MOST = 50
@@ -90,7 +90,7 @@ def _mirrored(strategy: Strategy) -> Step:
 
 
 def _weighted(strategy: Strategy) -> Iterator[Step]:
-    before = weights.HOME
+    before = weights.ALL_TO_PRIMARY
     for pace in paces(strategy):
         split = _beside(before, pace.share) if strategy.baseline else weights.giving(pace.share)
         affinity = strategy.affinity if pace.share > NONE else None

@@ -1,12 +1,12 @@
-"""What a user asks of a rollout's way: weights, pauses, previews, matches."""
+"""How a rollout proceeds: weights, pauses, previews, matches."""
 
 import datetime as dt
 import enum
 from dataclasses import dataclass
 
 from fairlead import errors
-from fairlead.domain.traffic.routes import Affinity, Match
-from fairlead.domain.values import ALL, NONE, Percent, percent
+from fairlead.traffic.routes import Affinity, Match
+from fairlead.values import ALL, NONE, Percent, check_span, percent
 
 NO_TIME = dt.timedelta()
 
@@ -21,7 +21,7 @@ class Kind(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Pace:
-    """One step of a canary: its share, and what it waits for besides its checks."""
+    """One step of a canary: its weight, and what it waits for besides its checks."""
 
     share: Percent
     pause: dt.timedelta = NO_TIME
@@ -58,10 +58,10 @@ class Strategy:
     """A person must agree before all traffic moves."""
 
     bake: dt.timedelta = NO_TIME
-    """How long the new version carries everything while the old one stands by."""
+    """How long the new version has all traffic while the old one stands by."""
 
     promotion: tuple[Percent, ...] = ()
-    """The canary's shares on the way back to the re-made primary; empty: at once."""
+    """The canary's weights while traffic returns to the new primary; empty: at once."""
 
     baseline: bool = False
     """The stable version is made once more beside the canary, for the judge to compare with."""
@@ -69,8 +69,11 @@ class Strategy:
     def __post_init__(self) -> None:
         percent(self.mirror)
         for span in (self.pause, self.bake, *(pace.pause for pace in self.steps)):
+            check_span(span, "pause or bake time")
             if span < NO_TIME:
-                raise errors.Rejected(f"a time below 0: {span}", hint="use 0s or more")
+                raise errors.Rejected(
+                    f"negative duration: {span.total_seconds():g} s", hint="use 0s or more"
+                )
         _check_weights(self)
         _check_kind(self)
 
@@ -86,12 +89,12 @@ def _check_weights(strategy: Strategy) -> None:
     shares = [percent(pace.share) for pace in strategy.steps]
     if shares != sorted(shares):
         raise errors.Rejected(
-            f"steps that go down: {shares}", hint="let each share be at least the one before"
+            f"weights of steps go down: {shares}", hint="let each weight be at least the one before"
         )
     back = [percent(share) for share in strategy.promotion]
     if back != sorted(back, reverse=True):
         raise errors.Rejected(
-            f"promotion steps that go up: {back}", hint="name the canary's share, falling"
+            f"promotion weights go up: {back}", hint="list the canary's weight, falling"
         )
 
 
@@ -99,19 +102,19 @@ def _check_kind(strategy: Strategy) -> None:
     weighted = bool(strategy.steps or strategy.step_weight)
     if strategy.kind is Kind.AB and not strategy.matches:
         raise errors.Rejected(
-            "an A/B test without a match", hint="say which header or cookie picks the canary"
+            "A/B test without a match", hint="say which header or cookie picks the canary"
         )
     if strategy.kind is not Kind.AB and strategy.matches:
         raise errors.Rejected(
-            f"matches in a strategy that has none: {strategy.kind.value}", hint="use kind ab"
+            f"matches are only for kind ab, not: {strategy.kind.value}", hint="use kind ab"
         )
     if strategy.kind is not Kind.CANARY and weighted:
         raise errors.Rejected(
-            f"weight steps in a strategy that has none: {strategy.kind.value}",
+            f"weight steps are only for kind canary, not: {strategy.kind.value}",
             hint="use kind canary, or leave the steps out",
         )
     if strategy.kind is not Kind.CANARY and strategy.baseline:
         raise errors.Rejected(
-            f"a baseline in a strategy without weights: {strategy.kind.value}",
+            f"a baseline is only for kind canary, not: {strategy.kind.value}",
             hint="use kind canary, or leave the baseline out",
         )

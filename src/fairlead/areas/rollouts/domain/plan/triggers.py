@@ -7,10 +7,10 @@ template. The hash is stored, so a restart compares with what was, not with what
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from typing import Any
+
+from fairlead.values import quantity
 
 SCHEME = "t1"
 """Part of every hash: a change of these rules must not look like a change of a template."""
@@ -33,10 +33,6 @@ _PROBE = {"timeoutSeconds": 1, "periodSeconds": 10, "successThreshold": 1, "fail
 _PROBES = ("livenessProbe", "readinessProbe", "startupProbe")
 _MODE = 0o644
 _VOLUMES = ("configMap", "secret", "projected", "downwardAPI")
-_QUANTITY = re.compile(r"([0-9]*\.?[0-9]+)(m|k|[KMGTPE]i?)?")
-_UNITS = {"m": Decimal("0.001"), "k": Decimal(1000), "": Decimal(1)}
-_UNITS |= {unit: Decimal(1000) ** n for n, unit in enumerate("KMGTPE", 1)}
-_UNITS |= {f"{unit}i": Decimal(1024) ** n for n, unit in enumerate("KMGTPE", 1)}
 
 
 def template_hash(template: Mapping[str, Any]) -> str:
@@ -158,11 +154,8 @@ def _usual_pull(image: str) -> str:
 
 def _quantity(value: Any) -> str:
     """`0.5` and `500m` are the same amount."""
-    match = _QUANTITY.fullmatch(str(value))
-    if match is None:
-        return str(value)
-    amount = Decimal(match[1]) * _UNITS[match[2] or ""]
-    return format(amount.normalize(), "f")
+    amount = quantity(str(value))
+    return str(value) if amount is None else format(amount, "f")
 
 
 def _without(fields: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""When a rollout may take a step up: weekly windows in a time zone. The way home is always open."""
+"""When a rollout may take a step up: weekly windows in a time zone. A rollback needs none."""
 
 import datetime as dt
 import zoneinfo
@@ -9,7 +9,7 @@ from fairlead import errors
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WEEK = 8
-"""Days to look ahead: the same weekday next week may be the next opening."""
+"""Days to search ahead: the same weekday next week may be the next opening."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,6 @@
 """Gateway API: weights in an HTTPRoute, our own or one that exists.
 
-What the wish may say:
+What the request may say:
 
     routeName   an existing HTTPRoute, amended in place; without it one of ours is made from
     route       this spec: parentRefs, hostnames, rules, and whatever else Gateway API knows
@@ -17,47 +17,91 @@ generation, and the delay has passed; Envoy Gateway was seen to need 21 to 55 ms
 """
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import msgspec
 
 from fairlead import errors
-from fairlead.adapters.canaries import carrier, marks, matching, shares
-from fairlead.adapters.canaries.matching import Condition
-from fairlead.adapters.canaries.provider import (
+from fairlead.areas.rollouts.domain.observation import ObservedRoute
+from fairlead.areas.rollouts.domain.plan.strategy import Strategy
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.kubernetes.routing import (
+    backend_weights,
+    matching,
+    route_annotations,
+    route_object,
+)
+from fairlead.areas.rollouts.kubernetes.routing.matching import Condition
+from fairlead.areas.rollouts.kubernetes.routing.provider import (
     Apply,
     Backend,
+    DesiredRoute,
     Found,
     Object,
+    Open,
     Ref,
     Site,
-    Wanted,
     Write,
     beside,
 )
-from fairlead.adapters.kubernetes import compare
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.sight import Shown
-from fairlead.domain.traffic.routes import How, Route
-from fairlead.intents.kubernetes import Api
+from fairlead.areas.rollouts.rules import Words
+from fairlead.clients.prometheus import BUILT_IN
+from fairlead.kubernetes.kinds import Api
+from fairlead.kubernetes.schema import Rule
+from fairlead.kubernetes.writes import compare
+from fairlead.traffic.routes import How, Route
 
 HTTP_ROUTES = Api("gateway.networking.k8s.io", "v1", "httproutes", "HTTPRoute")
 DELAY = 1.0
 PATIENCE = dt.timedelta(seconds=60)
-"""A controller that has not spoken for so long, while another has, is held to be gone."""
+"""A controller that has not registered for so long, while another has, is held to be gone."""
 
 _MOST_RULES = 16
 _AGAIN = 1.0
 _EVERYTHING = {"path": {"type": "PathPrefix", "value": "/"}}
 
 
+class RouteWords(Open, frozen=True):
+    """The spec of an HTTPRoute of the Gateway API."""
+
+    parent_refs: list[Any] | None = None
+    hostnames: list[str] | None = None
+    rules: list[Any] | None = None
+
+
+class GatewayWords(Words, frozen=True):
+    """Traffic is split by an HTTPRoute: one that exists, or one of ours."""
+
+    __rules__: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "has(self.routeName) != has(self.route)",
+            "name an HTTPRoute or describe one, not both",
+            path=".routeName",
+        ),
+    )
+
+    route_name: str | None = None
+    route: RouteWords | None = None
+    delay: float | None = None
+
+
 class GatewayApi:
     """A rollout's route as an HTTPRoute."""
 
     name = "gatewayApi"
+    words: type[msgspec.Struct] = GatewayWords
+    metrics: Mapping[str, str] = BUILT_IN["envoy-gateway"]
+    adopted = "routeName"
     apis: Sequence[Api] = (HTTP_ROUTES,)
 
+    def unsupported(self, strategy: Strategy, *, is_target: bool) -> Iterable[tuple[str, str]]:
+        del strategy, is_target
+        return ()
+
     def delay(self, site: Site) -> float:
-        return float(site.wish.get("delay", DELAY))
+        return float(site.desired.get("delay", DELAY))
 
     def refs(self, site: Site) -> tuple[Ref, ...]:
         return (_route_ref(site), _side_ref(site))
@@ -65,30 +109,32 @@ class GatewayApi:
     def problems(self, site: Site, found: Found) -> tuple[tuple[str, str], ...]:
         return tuple(_problems(site, found))
 
-    def writes(self, site: Site, wanted: Wanted, found: Found) -> tuple[Write, ...]:
+    def writes(self, site: Site, wanted: DesiredRoute, found: Found) -> tuple[Write, ...]:
         held = _carrier(site, found)
         if held.order > wanted.order or (held.own is None and held.live is None):
             return ()
-        mark = marks.next_mark(wanted, held.mark)
+        mark = route_annotations.next_mark(wanted, held.mark)
         side = _side(site, held, mark)
         _check_able(side, wanted.route)
         made = held.writes(wanted)
         # First, so that all backends are held before the weights of any can change.
         return (Apply(side), *made) if _side_differs(site, side, found) else made
 
-    def shown(self, site: Site, found: Found, now: dt.datetime) -> tuple[Shown | None, float]:
+    def shown(
+        self, site: Site, found: Found, now: dt.datetime
+    ) -> tuple[ObservedRoute | None, float]:
         held = _carrier(site, found)
         mark = held.mark
         if mark is None:
             return None, 0.0
         drift = held.drift() or _side_drift(site, found, held, mark)
         if drift:
-            return Shown(mark.order, held.share(), drift), 0.0
+            return ObservedRoute(mark.order, held.share(), drift), 0.0
         patient = now < mark.at + PATIENCE
         side = found.get(_side_ref(site))
         if not all(_taken_in(route, patient=patient) for route in (held.live, side)):
-            return marks.earlier(mark), _AGAIN
-        return marks.settled(mark, self.delay(site), now)
+            return route_annotations.earlier(mark), _AGAIN
+        return route_annotations.settled(mark, self.delay(site), now)
 
     def give_back(self, site: Site, found: Found) -> tuple[Write, ...]:
         return _carrier(site, found).give_back()
@@ -100,18 +146,23 @@ class _Shape:
 
     site: Site
 
-    def at_home(self, spec: Object, mark: marks.Mark | None) -> Object:
-        home = mark.home if mark is not None else {}
+    def without_canary(
+        self, spec: Object, mark: route_annotations.RouteAnnotations | None
+    ) -> Object:
+        original_weights = mark.original_weights if mark is not None else {}
         rules = spec.get("rules") or []
-        made = [self._rule_at_home(rule, home.get(str(n), 1)) for n, rule in enumerate(rules)]
+        made = [
+            self._rule_without_canary(rule, original_weights.get(str(n), 1))
+            for n, rule in enumerate(rules)
+        ]
         return {**spec, "rules": made} if "rules" in spec else spec
 
-    def routed(self, spec: Object, mark: marks.Mark) -> Object:
+    def routed(self, spec: Object, mark: route_annotations.RouteAnnotations) -> Object:
         if "rules" not in spec:
             return spec
         return {**spec, "rules": [self._routed(rule, mark) for rule in spec["rules"]]}
 
-    def homes(self, spec: Object) -> Mapping[str, int | None]:
+    def original_weights_of(self, spec: Object) -> Mapping[str, int | None]:
         sides = _sides(self.site)
         return {
             str(n): sides.primaries(rule["backendRefs"])[0].get("weight")
@@ -121,7 +172,7 @@ class _Shape:
 
     def seen(self, spec: Object) -> int:
         sides = _sides(self.site)
-        found = (shares.seen(rule["backendRefs"], sides) for _, rule in self.shared(spec))
+        found = (backend_weights.seen(rule["backendRefs"], sides) for _, rule in self.shared(spec))
         return max(found, default=0)
 
     def shared(self, spec: Object) -> Iterator[tuple[int, Object]]:
@@ -130,11 +181,14 @@ class _Shape:
             if _sides(self.site).primaries(rule.get("backendRefs") or ()):
                 yield number, rule
 
-    def _rule_at_home(self, rule: Object, alone: int | None) -> Object:
+    def _rule_without_canary(self, rule: Object, alone: int | None) -> Object:
         sides = _sides(self.site)
         if not sides.primaries(rule.get("backendRefs") or ()):
             return rule
-        made = {**rule, "backendRefs": shares.at_home(rule["backendRefs"], sides, alone)}
+        made = {
+            **rule,
+            "backendRefs": backend_weights.without_canary(rule["backendRefs"], sides, alone),
+        }
         theirs = [one for one in rule.get("filters") or () if not self._is_our_mirror(one)]
         if theirs:
             made["filters"] = theirs
@@ -146,11 +200,11 @@ class _Shape:
         mirrored: Object = (one.get("requestMirror") or {}).get("backendRef") or {}
         return _sides(self.site).is_canary(mirrored)
 
-    def _routed(self, rule: Object, mark: marks.Mark) -> Object:
+    def _routed(self, rule: Object, mark: route_annotations.RouteAnnotations) -> Object:
         sides = _sides(self.site)
         if not sides.primaries(rule.get("backendRefs") or ()):
             return rule
-        refs = shares.routed(rule["backendRefs"], sides, mark.route)
+        refs = backend_weights.routed(rule["backendRefs"], sides, mark.route)
         made = {
             **rule,
             "backendRefs": [_kept(one, mark) if sides.is_canary(one) else one for one in refs],
@@ -165,8 +219,12 @@ class _Shape:
         return made
 
 
-def _kept(backend: Object, mark: marks.Mark) -> Object:
-    """The backend, handing out the cookie that keeps users with it, where that is wished."""
+def provider() -> GatewayApi:
+    return GatewayApi()
+
+
+def _kept(backend: Object, mark: route_annotations.RouteAnnotations) -> Object:
+    """The backend, handing out the cookie that keeps users with it, where that is requested."""
     if mark.route.affinity is None:
         return backend
     kind, field = "ResponseHeaderModifier", "responseHeaderModifier"
@@ -179,7 +237,7 @@ def _kept(backend: Object, mark: marks.Mark) -> Object:
     return {**backend, "filters": [*filters, {"type": kind, field: changed}]}
 
 
-def _sides(site: Site) -> shares.Sides:
+def _sides(site: Site) -> backend_weights.Sides:
     def leads(item: Object, slot: Slot) -> bool:
         return (
             item.get("name") == site.at(slot).service
@@ -191,24 +249,26 @@ def _sides(site: Site) -> shares.Sides:
     def made(primary: Object, slot: Slot) -> Object:
         return {**primary, "name": site.at(slot).service}
 
-    return shares.Sides(leads, made, unsaid=1)
+    return backend_weights.Sides(leads, made, unsaid=1)
 
 
-def _carrier(site: Site, found: Found) -> carrier.Carrier:
+def _carrier(site: Site, found: Found) -> route_object.RouteObject:
     ref = _route_ref(site)
-    own = None if site.wish.get("routeName") else _own(site)
-    return carrier.Carrier(ref, found.get(ref), _Shape(site), own, site.namespace)
+    own = None if site.desired.get("routeName") else _own(site)
+    return route_object.RouteObject(ref, found.get(ref), _Shape(site), own, site.namespace)
 
 
 def _own(site: Site) -> Object:
     """The spec of a route of ours, with all traffic on the primary."""
-    wish = dict(site.wish.get("route") or {})
-    home = [_backend(site.primary)]
+    desired = dict(site.desired.get("route") or {})
+    primary_only = [_backend(site.primary)]
     rules = [
-        rule if "backendRefs" in rule or _answers_itself(rule) else {**rule, "backendRefs": home}
-        for rule in wish.get("rules") or [{}]
+        rule
+        if "backendRefs" in rule or _answers_itself(rule)
+        else {**rule, "backendRefs": primary_only}
+        for rule in desired.get("rules") or [{}]
     ]
-    return {**wish, "rules": rules}
+    return {**desired, "rules": rules}
 
 
 def _answers_itself(rule: Object) -> bool:
@@ -220,7 +280,7 @@ def _backend(side: Backend, port: int | None = None) -> Object:
 
 
 def _route_ref(site: Site) -> Ref:
-    return Ref(HTTP_ROUTES, str(site.wish.get("routeName") or site.name))
+    return Ref(HTTP_ROUTES, str(site.desired.get("routeName") or site.name))
 
 
 # --- what the controllers say ---------------------------------------------------------------
@@ -266,12 +326,14 @@ def _side_ref(site: Site) -> Ref:
     return Ref(HTTP_ROUTES, f"{site.name}-fairlead")
 
 
-def _side(site: Site, held: carrier.Carrier, mark: marks.Mark) -> Object:
+def _side(
+    site: Site, held: route_object.RouteObject, mark: route_annotations.RouteAnnotations
+) -> Object:
     """Our second route, which holds all backends and picks requests by what they carry."""
-    main = held.own if held.own is not None else _Shape(site).at_home(held.spec, held.mark)
+    main = held.own if held.own is not None else _Shape(site).without_canary(held.spec, held.mark)
     spec = {key: main[key] for key in ("parentRefs", "hostnames") if main.get(key)}
     spec["rules"] = [*_keeps(site, main, mark.route), *_picks(site, main, mark)]
-    return carrier.owned(_side_ref(site), site.namespace, spec)
+    return route_object.owned(_side_ref(site), site.namespace, spec)
 
 
 def _keeps(site: Site, main: Object, route: Route) -> Iterator[Object]:
@@ -285,7 +347,7 @@ def _keeps(site: Site, main: Object, route: Route) -> Iterator[Object]:
             yield {"matches": [match], "backendRefs": [_backend(site.at(slot), port)]}
 
 
-def _picks(site: Site, main: Object, mark: marks.Mark) -> Iterator[Object]:
+def _picks(site: Site, main: Object, mark: route_annotations.RouteAnnotations) -> Iterator[Object]:
     """For each rule that is shared: who goes to the canary whatever the weights say."""
     sides, route = _sides(site), mark.route
     for _, rule in _Shape(site).shared(main):
@@ -323,21 +385,26 @@ def _side_differs(site: Site, side: Object, found: Found) -> bool:
     return live is None or bool(compare.differences(side, live))
 
 
-def _side_drift(site: Site, found: Found, held: carrier.Carrier, mark: marks.Mark) -> str:
+def _side_drift(
+    site: Site,
+    found: Found,
+    held: route_object.RouteObject,
+    mark: route_annotations.RouteAnnotations,
+) -> str:
     if not _side_differs(site, _side(site, held, mark), found):
         return ""
-    return f"HTTPRoute {_side_ref(site).name} does not go with {held.ref.name}"
+    return f"HTTPRoute {_side_ref(site).name} does not match {held.ref.name}"
 
 
 # --- what stands in the way -----------------------------------------------------------------
 
 
 def _problems(site: Site, found: Found) -> Iterator[tuple[str, str]]:
-    adopted = site.wish.get("routeName")
+    adopted = site.desired.get("routeName")
     if adopted and found.get(_route_ref(site)) is None:
-        yield "routeName", f"there is no HTTPRoute of this name here: {adopted}"
+        yield "routeName", f"no such HTTPRoute in this namespace: {adopted}"
         return
-    malformed = list(_malformed(site.wish.get("route"))) if not adopted else []
+    malformed = list(_malformed(site.desired.get("route"))) if not adopted else []
     yield from malformed
     if malformed:
         return
@@ -345,23 +412,23 @@ def _problems(site: Site, found: Found) -> Iterator[tuple[str, str]]:
     shared = dict(_Shape(site).shared(held.spec if held.own is None else held.own))
     field = "routeName" if adopted else "route.rules"
     if not shared:
-        yield field, f"no rule leads to the Service {site.primary.service}"
+        yield field, f"no rule routes to the Service {site.primary.service}"
     for number, rule in shared.items():
-        why = shares.problem(rule["backendRefs"], _sides(site))
+        why = backend_weights.problem(rule["backendRefs"], _sides(site))
         path = f"rules[{number}].backendRefs"
         if why:
             yield ("routeName", f"{path}: {why}") if adopted else (f"route.{path}", why)
 
 
-def _malformed(wish: object) -> Iterator[tuple[str, str]]:
+def _malformed(desired: object) -> Iterator[tuple[str, str]]:
     """What of a spec for a route of ours we could not even read."""
-    if not isinstance(wish, Mapping):
-        yield "route", "give the name of a route, or the spec for one of ours"
+    if not isinstance(desired, Mapping):
+        yield "route", "set the name of a route, or the spec of a new one"
         return
-    parents = wish.get("parentRefs")
+    parents = desired.get("parentRefs")
     if not _is_list(parents) or not parents:
         yield "route.parentRefs", "must name at least one Gateway"
-    rules = wish.get("rules", [])
+    rules = desired.get("rules", [])
     if not _is_list(rules):
         yield "route.rules", "must be a list of rules"
         return
@@ -379,6 +446,6 @@ def _check_able(side: Object, route: Route) -> None:
     """Refuse a route that cannot be shown, before half of it is written."""
     if len(side["spec"]["rules"]) > _MOST_RULES and (route.matches or route.affinity):
         raise errors.Rejected(
-            f"too many rules to pick requests by what they carry: {len(side['spec']['rules'])}",
-            hint=f"a route has at most {_MOST_RULES}; share out fewer rules, or use weights alone",
+            f"too many rules to match requests by header or cookie: {len(side['spec']['rules'])}",
+            hint=f"a route has at most {_MOST_RULES}; split fewer rules, or use weights only",
         )

@@ -1,6 +1,6 @@
 """Istio: weights in a VirtualService, our own or one that exists.
 
-What the wish may say:
+What the request may say:
 
     vsName           an existing VirtualService, amended in place; without it one of ours is made
     virtualService   from this spec: hosts, gateways, http, tcp, tls, whatever else Istio knows
@@ -14,27 +14,40 @@ istiod writes a status, it must have taken the change in as well. istiod collect
 """
 
 import datetime as dt
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
+
+import msgspec
 
 from fairlead import errors
-from fairlead.adapters.canaries import carrier, marks, matching, shares
-from fairlead.adapters.canaries.matching import Condition
-from fairlead.adapters.canaries.provider import (
+from fairlead.areas.rollouts.domain.observation import ObservedRoute
+from fairlead.areas.rollouts.domain.plan.strategy import Strategy
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.kubernetes.routing import (
+    backend_weights,
+    matching,
+    route_annotations,
+    route_object,
+)
+from fairlead.areas.rollouts.kubernetes.routing.matching import Condition
+from fairlead.areas.rollouts.kubernetes.routing.provider import (
     Apply,
     Backend,
+    DesiredRoute,
     Found,
     Object,
+    Open,
     Ref,
     Site,
-    Wanted,
     Write,
     beside,
 )
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.sight import Shown
-from fairlead.domain.traffic.routes import Route
-from fairlead.intents.kubernetes import Api
+from fairlead.areas.rollouts.rules import Words
+from fairlead.clients.prometheus import BUILT_IN
+from fairlead.kubernetes.kinds import Api
+from fairlead.kubernetes.schema import Rule
+from fairlead.traffic.routes import Route
 
 VIRTUAL_SERVICES = Api("networking.istio.io", "v1", "virtualservices", "VirtualService")
 DESTINATION_RULES = Api("networking.istio.io", "v1", "destinationrules", "DestinationRule")
@@ -46,17 +59,53 @@ _SECTIONS = ("http", "tcp", "tls")
 _ANSWERS_ITSELF = ("redirect", "directResponse", "delegate")
 
 
+class VirtualServiceWords(Open, frozen=True):
+    """The spec of an Istio VirtualService."""
+
+    hosts: list[str] | None = None
+    gateways: list[str] | None = None
+    http: list[Any] | None = None
+    tcp: list[Any] | None = None
+    tls: list[Any] | None = None
+    export_to: list[str] | None = None
+
+
+class IstioWords(Words, frozen=True):
+    """Traffic is split by a VirtualService: one that exists, or one of ours."""
+
+    __rules__: ClassVar[tuple[Rule, ...]] = (
+        Rule(
+            "!(has(self.vsName) && has(self.virtualService))",
+            "name a VirtualService or describe one, not both",
+            path=".vsName",
+        ),
+    )
+
+    vs_name: str | None = None
+    virtual_service: VirtualServiceWords | None = None
+    routes: list[str] | None = None
+    destination_rule: str | None = None
+    delay: float | None = None
+
+
 class Istio:
     """A rollout's route as a VirtualService."""
 
     name = "istio"
+    words: type[msgspec.Struct] = IstioWords
+    metrics: Mapping[str, str] = BUILT_IN["istio"]
+    adopted = "vsName"
     apis: Sequence[Api] = (VIRTUAL_SERVICES, DESTINATION_RULES)
 
+    def unsupported(self, strategy: Strategy, *, is_target: bool) -> Iterable[tuple[str, str]]:
+        del strategy, is_target
+        return ()
+
     def delay(self, site: Site) -> float:
-        return float(site.wish.get("delay", DELAY))
+        return float(site.desired.get("delay", DELAY))
 
     def refs(self, site: Site) -> tuple[Ref, ...]:
-        source = site.wish.get("destinationRule")
+        source = site.desired.get("destinationRule")
         beside = map(_rule_ref, (site.canary, site.baseline))
         rules = (_rule_source(site), *beside) if source else ()
         return (_service_ref(site), *rules)
@@ -64,7 +113,7 @@ class Istio:
     def problems(self, site: Site, found: Found) -> tuple[tuple[str, str], ...]:
         return tuple(_problems(site, found))
 
-    def writes(self, site: Site, wanted: Wanted, found: Found) -> tuple[Write, ...]:
+    def writes(self, site: Site, wanted: DesiredRoute, found: Found) -> tuple[Write, ...]:
         held = _carrier(site, found)
         if held.order > wanted.order:
             return ()
@@ -74,17 +123,19 @@ class Istio:
         rules = tuple(Apply(rule) for rule in _rules(site, found, wanted.route))
         return (*rules, *made)
 
-    def shown(self, site: Site, found: Found, now: dt.datetime) -> tuple[Shown | None, float]:
+    def shown(
+        self, site: Site, found: Found, now: dt.datetime
+    ) -> tuple[ObservedRoute | None, float]:
         held = _carrier(site, found)
         mark = held.mark
         if mark is None:
             return None, 0.0
         drift = held.drift() or _rule_drift(site, found, mark)
         if drift:
-            return Shown(mark.order, held.share(), drift), 0.0
+            return ObservedRoute(mark.order, held.share(), drift), 0.0
         if _lags(held.live) and now < mark.at + PATIENCE:
-            return marks.earlier(mark), 1.0
-        return marks.settled(mark, self.delay(site), now)
+            return route_annotations.earlier(mark), 1.0
+        return route_annotations.settled(mark, self.delay(site), now)
 
     def give_back(self, site: Site, found: Found) -> tuple[Write, ...]:
         return _carrier(site, found).give_back()
@@ -96,15 +147,20 @@ class _Shape:
 
     site: Site
 
-    def at_home(self, spec: Object, mark: marks.Mark | None) -> Object:
-        home = mark.home if mark is not None else {}
+    def without_canary(
+        self, spec: Object, mark: route_annotations.RouteAnnotations | None
+    ) -> Object:
+        original_weights = mark.original_weights if mark is not None else {}
         made = dict(spec)
         for section in _sections(spec):
             theirs = self._places(spec, section)
-            made[section] = [self._rule_at_home(rule, home.get(place)) for place, rule in theirs]
+            made[section] = [
+                self._rule_without_canary(rule, original_weights.get(place))
+                for place, rule in theirs
+            ]
         return made
 
-    def routed(self, spec: Object, mark: marks.Mark) -> Object:
+    def routed(self, spec: Object, mark: route_annotations.RouteAnnotations) -> Object:
         made = dict(spec)
         for section in _sections(spec):
             rules: list[Object] = []
@@ -118,7 +174,7 @@ class _Shape:
             made[section] = rules
         return made
 
-    def homes(self, spec: Object) -> Mapping[str, int | None]:
+    def original_weights_of(self, spec: Object) -> Mapping[str, int | None]:
         sides = _sides(self.site)
         return {
             place: sides.primaries(rule["route"])[0].get("weight")
@@ -128,7 +184,9 @@ class _Shape:
 
     def seen(self, spec: Object) -> int:
         sides = _sides(self.site)
-        return max((shares.seen(rule["route"], sides) for _, rule in self.shared(spec)), default=0)
+        return max(
+            (backend_weights.seen(rule["route"], sides) for _, rule in self.shared(spec)), default=0
+        )
 
     def shared(self, spec: Object) -> Iterator[tuple[str, Object]]:
         """The rules that the two share, with their places."""
@@ -138,7 +196,7 @@ class _Shape:
                     yield place, rule
 
     def _is_shared(self, section: str, rule: Object) -> bool:
-        chosen = self.site.wish.get("routes")
+        chosen = self.site.desired.get("routes")
         if chosen and (section != "http" or rule.get("name") not in chosen):
             return False
         return bool(_sides(self.site).primaries(rule.get("route") or ()))
@@ -149,24 +207,26 @@ class _Shape:
         theirs = (rule for rule in spec[section] if not str(rule.get("name")).startswith(mine))
         return ((f"{section}.{index}", rule) for index, rule in enumerate(theirs))
 
-    def _rule_at_home(self, rule: Object, alone: int | None) -> Object:
+    def _rule_without_canary(self, rule: Object, alone: int | None) -> Object:
         sides = _sides(self.site)
         if not sides.primaries(rule.get("route") or ()):
             return rule
-        made = {**rule, "route": shares.at_home(rule["route"], sides, alone)}
+        made = {**rule, "route": backend_weights.without_canary(rule["route"], sides, alone)}
         if sides.is_canary({"destination": rule.get("mirror") or {}}):
             del made["mirror"]
             made.pop("mirrorPercentage", None)
         return made
 
     def _weighted(self, rule: Object, route: Route) -> Object:
-        if not self.site.wish.get("vsName"):
+        if not self.site.desired.get("vsName"):
             # In a route of ours the canary stands at weight 0 from the first: istiod leaves it out
             # then, so it costs nothing, and to join it needs no write of its own.
             route = replace(route, joined=True)
-        return {**rule, "route": shares.routed(rule["route"], _sides(self.site), route)}
+        return {**rule, "route": backend_weights.routed(rule["route"], _sides(self.site), route)}
 
-    def _routed_http(self, rule: Object, mark: marks.Mark, before: int) -> list[Object]:
+    def _routed_http(
+        self, rule: Object, mark: route_annotations.RouteAnnotations, before: int
+    ) -> list[Object]:
         sides, route = _sides(self.site), mark.route
         canary = sides.made(sides.primaries(rule["route"])[0], Slot.CANARY)
         made = self._weighted(rule, route)
@@ -183,7 +243,13 @@ class _Shape:
         return [*picked, made]
 
 
-def _picks(canary: Object, mark: marks.Mark) -> Iterator[tuple[list[Condition], Object]]:
+def provider() -> Istio:
+    return Istio()
+
+
+def _picks(
+    canary: Object, mark: route_annotations.RouteAnnotations
+) -> Iterator[tuple[list[Condition], Object]]:
     """Who goes to the canary whatever the weights say: conditions, one of which must hold."""
     alone = {key: value for key, value in canary.items() if key != "weight"}
     if mark.route.affinity is not None:
@@ -209,8 +275,8 @@ def _crossed(theirs: Sequence[Object], ours: Sequence[Condition]) -> list[Object
     ]
 
 
-def _kept(destination: Object, mark: marks.Mark) -> Object:
-    """The destination, handing out the cookie that keeps users with it, where that is wished."""
+def _kept(destination: Object, mark: route_annotations.RouteAnnotations) -> Object:
+    """The destination, handing out the cookie that keeps users with it, where that is requested."""
     if mark.route.affinity is None:
         return destination
     headers = destination.get("headers") or {}
@@ -220,7 +286,7 @@ def _kept(destination: Object, mark: marks.Mark) -> Object:
     return {**destination, "headers": {**headers, "response": added}}
 
 
-def _sides(site: Site) -> shares.Sides:
+def _sides(site: Site) -> backend_weights.Sides:
     def leads(item: Object, slot: Slot) -> bool:
         host = (item.get("destination") or {}).get("host")
         return _is_host(host, site, site.at(slot).service)
@@ -228,7 +294,7 @@ def _sides(site: Site) -> shares.Sides:
     def made(primary: Object, slot: Slot) -> Object:
         return {**primary, "destination": _destination(primary["destination"], site.at(slot))}
 
-    return shares.Sides(leads, made, unsaid=0)
+    return backend_weights.Sides(leads, made, unsaid=0)
 
 
 def _destination(primary: Object, side: Backend) -> Object:
@@ -251,31 +317,31 @@ def _sections(spec: Object) -> Iterator[str]:
     return (section for section in _SECTIONS if isinstance(spec.get(section), list))
 
 
-def _carrier(site: Site, found: Found) -> carrier.Carrier:
+def _carrier(site: Site, found: Found) -> route_object.RouteObject:
     ref = _service_ref(site)
-    own = None if site.wish.get("vsName") else _own(site)
-    return carrier.Carrier(ref, found.get(ref), _Shape(site), own, site.namespace)
+    own = None if site.desired.get("vsName") else _own(site)
+    return route_object.RouteObject(ref, found.get(ref), _Shape(site), own, site.namespace)
 
 
 def _own(site: Site) -> Object:
     """The spec of a VirtualService of ours, with all traffic on the primary."""
-    wish = dict(site.wish.get("virtualService") or {})
+    desired = dict(site.desired.get("virtualService") or {})
     destination = {"host": site.primary.service, "port": {"number": site.primary.port}}
-    home = [{"destination": destination}]
-    if not any(wish.get(section) for section in _SECTIONS):
-        wish["http"] = [{}]
-    for section in _sections(wish):
-        wish[section] = [
+    primary_only = [{"destination": destination}]
+    if not any(desired.get(section) for section in _SECTIONS):
+        desired["http"] = [{}]
+    for section in _sections(desired):
+        desired[section] = [
             rule
             if any(key in rule for key in ("route", *_ANSWERS_ITSELF))
-            else {**rule, "route": home}
-            for rule in wish[section]
+            else {**rule, "route": primary_only}
+            for rule in desired[section]
         ]
-    return {"hosts": [site.primary.service], **wish}
+    return {"hosts": [site.primary.service], **desired}
 
 
 def _service_ref(site: Site) -> Ref:
-    return Ref(VIRTUAL_SERVICES, str(site.wish.get("vsName") or site.name))
+    return Ref(VIRTUAL_SERVICES, str(site.desired.get("vsName") or site.name))
 
 
 def _lags(live: Object | None) -> bool:
@@ -289,7 +355,7 @@ def _lags(live: Object | None) -> bool:
 
 
 def _rule_source(site: Site) -> Ref:
-    return Ref(DESTINATION_RULES, str(site.wish["destinationRule"]))
+    return Ref(DESTINATION_RULES, str(site.desired["destinationRule"]))
 
 
 def _rule_ref(side: Backend) -> Ref:
@@ -298,7 +364,7 @@ def _rule_ref(side: Backend) -> Ref:
 
 def _rules(site: Site, found: Found, route: Route) -> Iterator[Object]:
     """The primary's policy for each host beside it, where it is not there as it should be."""
-    if not site.wish.get("destinationRule"):
+    if not site.desired.get("destinationRule"):
         return
     source = found.get(_rule_source(site))
     if source is None:
@@ -309,13 +375,13 @@ def _rules(site: Site, found: Found, route: Route) -> Iterator[Object]:
         spec = {**policy, "host": _destination(policy, side)["host"]}
         ref = _rule_ref(side)
         live = found.get(ref)
-        if live is None or carrier.told(ref, live["spec"], spec):
-            yield carrier.owned(ref, site.namespace, spec)
+        if live is None or route_object.told(ref, live["spec"], spec):
+            yield route_object.owned(ref, site.namespace, spec)
 
 
-def _rule_drift(site: Site, found: Found, mark: marks.Mark) -> str:
+def _rule_drift(site: Site, found: Found, mark: route_annotations.RouteAnnotations) -> str:
     for rule in _rules(site, found, mark.route):
-        return f"DestinationRule {rule['metadata']['name']} is not as the primary's"
+        return f"DestinationRule {rule['metadata']['name']} differs from the primary's"
     return ""
 
 
@@ -323,12 +389,12 @@ def _rule_drift(site: Site, found: Found, mark: marks.Mark) -> str:
 
 
 def _problems(site: Site, found: Found) -> Iterator[tuple[str, str]]:
-    adopted = site.wish.get("vsName")
+    adopted = site.desired.get("vsName")
     live = found.get(_service_ref(site))
     if adopted and live is None:
-        yield "vsName", f"there is no VirtualService of this name here: {adopted}"
+        yield "vsName", f"no such VirtualService in this namespace: {adopted}"
         return
-    malformed = list(_malformed(site.wish.get("virtualService")))
+    malformed = list(_malformed(site.desired.get("virtualService")))
     yield from malformed
     if not malformed:
         held = _carrier(site, found)
@@ -338,15 +404,15 @@ def _problems(site: Site, found: Found) -> Iterator[tuple[str, str]]:
 
 def _unshareable(site: Site, spec: Object) -> Iterator[tuple[str, str]]:
     """Why a spec cannot carry the route."""
-    shape, adopted = _Shape(site), bool(site.wish.get("vsName"))
+    shape, adopted = _Shape(site), bool(site.desired.get("vsName"))
     shared = dict(shape.shared(spec))
     if not shared:
-        chosen = ", ".join(site.wish.get("routes") or ())
-        where = f"no route named {chosen} leads" if chosen else "no route leads"
+        chosen = ", ".join(site.desired.get("routes") or ())
+        where = f"no route named {chosen}" if chosen else "no route"
         field = "routes" if chosen else "vsName" if adopted else "virtualService"
-        yield field, f"{where} to the Service {site.primary.service}"
+        yield field, f"{where} goes to the Service {site.primary.service}"
     for place, rule in shared.items():
-        why = shares.problem(rule["route"], _sides(site))
+        why = backend_weights.problem(rule["route"], _sides(site))
         section, _, index = place.partition(".")
         path = f"{section}[{index}].route"
         if why and adopted:
@@ -355,18 +421,18 @@ def _unshareable(site: Site, spec: Object) -> Iterator[tuple[str, str]]:
             yield f"virtualService.{path}", why
 
 
-def _malformed(wish: object) -> Iterator[tuple[str, str]]:
+def _malformed(desired: object) -> Iterator[tuple[str, str]]:
     """What of a spec for a VirtualService of ours we could not even read."""
-    if wish is None:
+    if desired is None:
         return
-    if not isinstance(wish, Mapping):
+    if not isinstance(desired, Mapping):
         yield "virtualService", "must be the spec of a VirtualService"
         return
-    hosts = wish.get("hosts", ["*"])
+    hosts = desired.get("hosts", ["*"])
     if not isinstance(hosts, list) or not hosts or not all(map(_is_text, hosts)):
         yield "virtualService.hosts", "must be a list of host names"
     for section in _SECTIONS:
-        rules = wish.get(section, [])
+        rules = desired.get(section, [])
         if not isinstance(rules, list):
             yield f"virtualService.{section}", "must be a list of routes"
             continue
@@ -391,15 +457,15 @@ def _malformed_rule(rule: object, path: str) -> Iterator[tuple[str, str]]:
 
 
 def _rule_problems(site: Site, found: Found) -> Iterator[tuple[str, str]]:
-    name = site.wish.get("destinationRule")
+    name = site.desired.get("destinationRule")
     if not name:
         return
     source = found.get(_rule_source(site))
     if source is None:
-        yield "destinationRule", f"there is no DestinationRule of this name here: {name}"
+        yield "destinationRule", f"no such DestinationRule in this namespace: {name}"
     elif not _is_host(source["spec"].get("host"), site, site.primary.service):
         host = source["spec"].get("host")
-        yield "destinationRule", f"{name} is not about {site.primary.service}, but about: {host}"
+        yield "destinationRule", f"{name} is not for {site.primary.service} but for: {host}"
 
 
 def _check_able(site: Site, spec: Object, route: Route) -> None:
@@ -407,15 +473,15 @@ def _check_able(site: Site, spec: Object, route: Route) -> None:
     https = [rule for place, rule in _Shape(site).shared(spec) if place.startswith("http.")]
     if not https and (route.matches or route.mirror or route.affinity):
         raise errors.Rejected(
-            f"only http routes know headers, cookies and copies: {_service_ref(site).name}",
-            hint="use weights alone, or add an http route to the primary",
+            f"only http routes support headers, cookies and mirroring: {_service_ref(site).name}",
+            hint="use weights only, or add an http route to the primary",
         )
     sides = _sides(site)
     for rule in https:
         mirror = rule.get("mirror")
         if route.mirror and mirror and not sides.is_canary({"destination": mirror}):
             raise errors.Rejected(
-                f"the route sends its copies elsewhere already: {mirror.get('host')}",
+                f"the route already mirrors to: {mirror.get('host')}",
                 hint="remove mirror from the VirtualService or from the strategy",
             )
 

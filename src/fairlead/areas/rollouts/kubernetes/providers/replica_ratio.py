@@ -5,16 +5,29 @@ the share is what the pods make of it: one canary pod beside ten of the primary 
 """
 
 import datetime as dt
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 
-from fairlead.adapters.canaries import names
-from fairlead.adapters.canaries.provider import ORDER, Apply, Found, Ref, Site, Wanted, Write
-from fairlead.adapters.kubernetes import compare
-from fairlead.domain.rollouts.sight import Shown
-from fairlead.domain.traffic.routes import Route
-from fairlead.domain.values import ALL
+import msgspec
+
+from fairlead.areas.rollouts.domain.observation import ObservedRoute
+from fairlead.areas.rollouts.domain.plan.strategy import Kind, Strategy
+from fairlead.areas.rollouts.kubernetes import names
+from fairlead.areas.rollouts.kubernetes.routing.provider import (
+    ORDER,
+    Apply,
+    DesiredRoute,
+    Found,
+    Ref,
+    Site,
+    Write,
+)
+from fairlead.areas.rollouts.rules import Words
 from fairlead.errors import Rejected
-from fairlead.intents.kubernetes import Api
+from fairlead.kubernetes.kinds import Api
+from fairlead.kubernetes.writes import compare
+from fairlead.traffic.routes import Route
+from fairlead.values import ALL
 
 SHARE = "fairlead.dev/share"
 AT = "fairlead.dev/routed-at"
@@ -25,14 +38,33 @@ DELAY = 2.0
 _PRIMARY, _CANARY = {names.SLOT: "primary"}, {names.SLOT: "canary"}
 
 
-class Ratio:
+class ReplicasWords(Words, frozen=True):
+    """Traffic is split by the Service itself, evenly over all pods."""
+
+    delay: float | None = None
+
+
+class ReplicaRatio:
     """A rollout's route as the selector of its own Service."""
 
     name = "replicas"
+    words: type[msgspec.Struct] = ReplicasWords
+    metrics: Mapping[str, str] = MappingProxyType({})
+    adopted = ""
     apis: Sequence[Api] = (names.SERVICES,)
 
+    def unsupported(self, strategy: Strategy, *, is_target: bool) -> Iterable[tuple[str, str]]:
+        if strategy.baseline:
+            reason = "a Service splits traffic by pods only; use another provider"
+            yield "spec.strategy.baseline", reason
+        if is_target:
+            yield "spec.provider.replicas", "needs deploymentSpec: a target's Service is not ours"
+        elif strategy.kind is Kind.AB or strategy.mirror or strategy.affinity:
+            reason = "a Service supports no headers, cookies or mirroring; use another provider"
+            yield "spec.strategy", reason
+
     def delay(self, site: Site) -> float:
-        return float(site.wish.get("delay", DELAY))
+        return float(site.desired.get("delay", DELAY))
 
     def refs(self, site: Site) -> tuple[Ref, ...]:
         return (Ref(names.SERVICES, site.primary.service),)
@@ -41,10 +73,10 @@ class Ratio:
         del site, found
         return ()
 
-    def writes(self, site: Site, wanted: Wanted, found: Found) -> tuple[Write, ...]:
+    def writes(self, site: Site, wanted: DesiredRoute, found: Found) -> tuple[Write, ...]:
         _check_able(wanted.route)
         live = found.get(self.refs(site)[0])
-        told = _told(live)
+        told = _differences(live)
         order = _number(told.get(ORDER))
         if order > wanted.order:
             return ()
@@ -58,28 +90,30 @@ class Ratio:
             AT: at,
             BEFORE: before,
         }
-        service = site.wish["service"]
+        service = site.desired["service"]
         spec = {**service["spec"], "selector": {**_own(site), **_chosen(wanted.route.share)}}
         meta = {**service["metadata"], "annotations": marks}
-        wish = {**service, "metadata": meta, "spec": spec}
-        if live is not None and not compare.differences(wish, live):
+        desired = {**service, "metadata": meta, "spec": spec}
+        if live is not None and not compare.differences(desired, live):
             return ()
-        return (Apply(wish),)
+        return (Apply(desired),)
 
-    def shown(self, site: Site, found: Found, now: dt.datetime) -> tuple[Shown | None, float]:
+    def shown(
+        self, site: Site, found: Found, now: dt.datetime
+    ) -> tuple[ObservedRoute | None, float]:
         live = found.get(self.refs(site)[0])
-        told = _told(live)
+        told = _differences(live)
         if live is None or ORDER not in told:
             return None, 0.0
         order, share = _number(told[ORDER]), _number(told.get(SHARE))
         selector = live["spec"].get("selector") or {}
         if selector != {**_own(site), **_chosen(share)}:
-            return Shown(order, share, "the Service's selector was changed"), 0.0
+            return ObservedRoute(order, share, "the Service's selector was changed"), 0.0
         age = (now - dt.datetime.fromisoformat(told[AT])).total_seconds() if AT in told else DELAY
         if age >= self.delay(site):
-            return Shown(order, share), 0.0
+            return ObservedRoute(order, share), 0.0
         before, _, was = told.get(BEFORE, "").partition("/")
-        earlier = Shown(_number(before), _number(was)) if _number(before) else None
+        earlier = ObservedRoute(_number(before), _number(was)) if _number(before) else None
         return earlier, self.delay(site) - max(0.0, age)
 
     def give_back(self, site: Site, found: Found) -> tuple[Write, ...]:
@@ -87,11 +121,15 @@ class Ratio:
         return ()
 
 
+def provider() -> ReplicaRatio:
+    return ReplicaRatio()
+
+
 def _check_able(route: Route) -> None:
     if route.matches or route.mirror or route.affinity or route.compared:
         raise Rejected(
-            "a Service knows no headers, cookies, copies or third parts: spec.provider.replicas",
-            hint="use weights alone, or the provider istio or gatewayApi",
+            "a Service supports no headers, cookies, mirroring or baseline: spec.provider.replicas",
+            hint="use weights only, or the provider istio or gatewayApi",
         )
 
 
@@ -102,11 +140,11 @@ def _chosen(share: int) -> dict[str, str]:
 
 
 def _own(site: Site) -> dict[str, str]:
-    selector: dict[str, str] = site.wish["service"]["spec"]["selector"]
+    selector: dict[str, str] = site.desired["service"]["spec"]["selector"]
     return selector
 
 
-def _told(live: dict[str, object] | None) -> dict[str, str]:
+def _differences(live: dict[str, object] | None) -> dict[str, str]:
     meta = (live or {}).get("metadata")
     told = meta.get("annotations") if isinstance(meta, dict) else None
     return dict(told or {})

@@ -1,18 +1,18 @@
 """Our Services in one list of weighted destinations, as VirtualService and HTTPRoute have it.
 
 Canary and baseline take their shares from the primary's weight; other destinations keep theirs.
-So a list is always what somebody wrote (`at_home`) with our route on top (`routed`), and the two
-undo each other.
+So a list is always what somebody wrote (`without_canary`) with our route on top (`routed`), and
+the two undo each other.
 """
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from fairlead.adapters.canaries.provider import Object
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.traffic import weights
-from fairlead.domain.traffic.routes import Route
-from fairlead.domain.values import ALL
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.kubernetes.routing.provider import Object
+from fairlead.traffic import weights
+from fairlead.traffic.routes import Route
+from fairlead.values import ALL
 
 LEAST = 10
 """The smallest weight that is shared where it stands beside others' weights."""
@@ -58,7 +58,7 @@ def weigh(items: Sequence[Object], sides: Sides) -> int | None:
     return None if len(ours) == len(items) else sum(map(sides.weight, ours))
 
 
-def at_home(items: Sequence[Object], sides: Sides, alone: int | None) -> list[Object]:
+def without_canary(items: Sequence[Object], sides: Sides, alone: int | None) -> list[Object]:
     """The list without us; `alone` is the weight of a primary that has nobody beside it."""
     if not any(map(sides.is_beside, items)):
         return list(items)
@@ -101,7 +101,7 @@ def seen(items: Sequence[Object], sides: Sides) -> int:
 def problem(items: Sequence[Object], sides: Sides) -> str:
     """Why this list cannot be shared; empty if it can."""
     if len(sides.primaries(items)) > 1:
-        return "the primary's Service stands here more than once; use one entry for it"
+        return "the primary's Service occurs more than once; use one entry for it"
     total = weigh(items, sides)
     if total is not None and total < LEAST:
         return (

@@ -3,7 +3,7 @@
 import re
 from typing import NamedTuple
 
-from fairlead.domain.traffic.routes import Affinity, How, Match, Where
+from fairlead.traffic.routes import Affinity, How, Match, Where
 
 
 class Condition(NamedTuple):

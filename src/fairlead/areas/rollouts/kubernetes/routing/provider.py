@@ -5,14 +5,17 @@ to be written; `platform` looks them up in caches and performs the writes, in th
 """
 
 import datetime as dt
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol, runtime_checkable
 
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.sight import Shown
-from fairlead.domain.traffic.routes import Route
-from fairlead.intents.kubernetes import Api
+import msgspec
+
+from fairlead.areas.rollouts.domain.observation import ObservedRoute
+from fairlead.areas.rollouts.domain.plan.strategy import Strategy
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.kubernetes.kinds import Api
+from fairlead.traffic.routes import Route
 
 Object = dict[str, Any]
 
@@ -43,7 +46,7 @@ class Site:
     name: str
     primary: Backend
     canary: Backend
-    wish: Mapping[str, Any] = field(default_factory=dict)
+    desired: Mapping[str, Any] = field(default_factory=dict)
     """What the object's spec says to this provider, checked and with defaults filled in."""
 
     baseline: Backend = Backend("", 0)
@@ -99,8 +102,8 @@ Found = Mapping[Ref, Object]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """A route as it is to be, with the order of the wish."""
+class DesiredRoute:
+    """A route as it is to be, with the order of the request."""
 
     order: int
     route: Route
@@ -114,12 +117,34 @@ def beside(route: Route) -> tuple[Slot, ...]:
     return (*joined, Slot.BASELINE) if route.compared else joined
 
 
+class Open(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
+    """A part of somebody else's kind: what is not named here is kept as it stands."""
+
+    __open__: ClassVar[bool] = True
+
+
+@runtime_checkable
 class Provider(Protocol):
     """One way of routing: Istio, Gateway API, or the ratio of replicas."""
 
     name: str
+    """The field of `spec.provider` that chooses it."""
+
+    words: type[msgspec.Struct]
+    """What may stand in that field, with its rules; each field may be left out."""
+
     apis: Sequence[Api]
     """Kinds that are read and written, for watches and rights."""
+
+    metrics: Mapping[str, str]
+    """Templates of the built-in metrics, where it counts requests."""
+
+    adopted: str
+    """The field that names an object of others, which is given back; empty where none is."""
+
+    def unsupported(self, strategy: Strategy, *, is_target: bool) -> Iterable[tuple[str, str]]:
+        """What it cannot do, as pairs of a field of the spec and a reason."""
+        ...
 
     def delay(self, site: Site) -> float:
         """Seconds after which proxies are held to know a write, or a ready endpoint."""
@@ -132,20 +157,22 @@ class Provider(Protocol):
     def problems(self, site: Site, found: Found) -> tuple[tuple[str, str], ...]:
         """Why the route cannot be kept here: pairs of a field path and a reason; empty if it can.
 
-        Paths begin at the wish: `vsName`, `virtualService.http[0].route`.
+        Paths begin at the request: `vsName`, `virtualService.http[0].route`.
         Read with the object; `InvalidSpec` and no child is written while there is one.
         """
         ...
 
-    def writes(self, site: Site, wanted: Wanted, found: Found) -> tuple[Write, ...]:
-        """What is to be written so that the route is as wanted; nothing where it is already.
+    def writes(self, site: Site, wanted: DesiredRoute, found: Found) -> tuple[Write, ...]:
+        """What is to be written so that the route is as desired; nothing where it is already.
 
-        Empty as well where an object shows a higher order than the wish.
+        Empty as well where an object shows a higher order than the request.
         """
         ...
 
-    def shown(self, site: Site, found: Found, now: dt.datetime) -> tuple[Shown | None, float]:
-        """What the proxies do by the best knowledge, and in how many seconds to look again.
+    def shown(
+        self, site: Site, found: Found, now: dt.datetime
+    ) -> tuple[ObservedRoute | None, float]:
+        """What the proxies do by the best knowledge, and in how many seconds to requeue.
 
         A write that its controller has not taken in, or that is younger than the provider's
         stated delay, is not yet shown: the route before it is. 0 means: nothing is awaited.

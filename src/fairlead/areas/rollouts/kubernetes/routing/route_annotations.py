@@ -12,15 +12,15 @@ from typing import Annotated, Any
 import msgspec
 
 from fairlead import errors
-from fairlead.adapters.canaries.provider import ORDER, Object, Wanted
-from fairlead.domain.rollouts.sight import Shown
-from fairlead.domain.traffic.routes import Route
+from fairlead.areas.rollouts.domain.observation import ObservedRoute
+from fairlead.areas.rollouts.kubernetes.routing.provider import ORDER, DesiredRoute, Object
+from fairlead.traffic.routes import Route
 
 ROUTE = "fairlead.dev/route"
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class RouteAnnotations:
     """One write of a route."""
 
     order: int
@@ -32,20 +32,20 @@ class Mark:
     token: str = ""
     """The value of the cookie that keeps a user with the canary; another one for each run."""
 
-    home: Mapping[str, int | None] = field(default_factory=dict)
+    original_weights: Mapping[str, int | None] = field(default_factory=dict)
     """The primary's weight before we came, by its place; None where there was none."""
 
     digest: str = ""
-    """Of the whole wish, so that a field which it no longer names is noticed."""
+    """Of the whole request, so that a field which it no longer names is noticed."""
 
 
-def read(obj: Object | None) -> Mark | None:
+def read(obj: Object | None) -> RouteAnnotations | None:
     """The mark on an object, if there is one that can be read."""
     text = annotations(obj).get(ROUTE)
     if not isinstance(text, str):
         return None
     try:
-        return msgspec.json.decode(text, type=Mark)
+        return msgspec.json.decode(text, type=RouteAnnotations)
     except (msgspec.MsgspecError, errors.Rejected):
         # Somebody wrote into it: as good as no mark, and our next write puts it right.
         return None
@@ -57,22 +57,22 @@ def order(obj: Object | None) -> int:
     return int(text) if isinstance(text, str) and text.isdecimal() else 0
 
 
-def next_mark(wanted: Wanted, last: Mark | None) -> Mark:
+def next_mark(wanted: DesiredRoute, last: RouteAnnotations | None) -> RouteAnnotations:
     """The mark of a write that follows the last one."""
     affinity = wanted.route.affinity
     keeps = last is not None and affinity is not None and last.route.affinity is not None
     token = last.token if last is not None and keeps else f"r{wanted.order}"
-    return Mark(
+    return RouteAnnotations(
         order=wanted.order,
         at=wanted.at,
         route=wanted.route,
         before=_before(wanted, last),
         token=token if affinity is not None else "",
-        home=last.home if last is not None else {},
+        original_weights=last.original_weights if last is not None else {},
     )
 
 
-def written(mark: Mark) -> dict[str, str]:
+def written(mark: RouteAnnotations) -> dict[str, str]:
     """The annotations that carry a mark."""
     return {ORDER: str(mark.order), ROUTE: msgspec.json.encode(mark, order="sorted").decode()}
 
@@ -86,18 +86,20 @@ def without(obj: Object) -> Object:
     return {key: value for key, value in meta.items() if key != "annotations"}
 
 
-def settled(mark: Mark, delay: float, now: dt.datetime) -> tuple[Shown | None, float]:
-    """What the proxies show by the time alone, and in how many seconds to look again."""
+def settled(
+    mark: RouteAnnotations, delay: float, now: dt.datetime
+) -> tuple[ObservedRoute | None, float]:
+    """What the proxies show by the time alone, and in how many seconds to requeue."""
     left = (mark.at + dt.timedelta(seconds=delay) - now).total_seconds()
     # A clock that was set back must not make us wait for longer than the delay.
     if 0 < left <= delay:
         return earlier(mark), left
-    return Shown(mark.order, mark.route.share), 0.0
+    return ObservedRoute(mark.order, mark.route.share), 0.0
 
 
-def earlier(mark: Mark) -> Shown | None:
+def earlier(mark: RouteAnnotations) -> ObservedRoute | None:
     """What the proxies show until they know the write."""
-    return Shown(*mark.before) if mark.before is not None else None
+    return ObservedRoute(*mark.before) if mark.before is not None else None
 
 
 def annotations(obj: Object | None) -> Mapping[str, Any]:
@@ -105,7 +107,7 @@ def annotations(obj: Object | None) -> Mapping[str, Any]:
     return meta.get("annotations") or {}
 
 
-def _before(wanted: Wanted, last: Mark | None) -> tuple[int, int] | None:
+def _before(wanted: DesiredRoute, last: RouteAnnotations | None) -> tuple[int, int] | None:
     if last is None:
         return None
     if last.order == wanted.order:

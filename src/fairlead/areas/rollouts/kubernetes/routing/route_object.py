@@ -1,31 +1,40 @@
 """The object that carries a route, whichever kind it is: what to write, and what was changed.
 
-An object of ours is made from the wish. One of somebody else is taken as it stands, without what
-we put into it before (`Shape.at_home`), and gets the route on top (`Shape.routed`); what is written
-is the difference, so every other field stays as it is.
+An object of ours is made from the request. One of somebody else is taken as it stands, without
+what we put into it before (`RouteFields.without_canary`), and gets the route on top
+(`RouteFields.routed`); what is written is the difference, so every other field stays as it is.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from fairlead.adapters.canaries import marks, patches
-from fairlead.adapters.canaries.provider import Amend, Apply, Object, Ref, Wanted, Write
-from fairlead.adapters.kubernetes import compare
+from fairlead.areas.rollouts.kubernetes.routing import patches, route_annotations
+from fairlead.areas.rollouts.kubernetes.routing.provider import (
+    Amend,
+    Apply,
+    DesiredRoute,
+    Object,
+    Ref,
+    Write,
+)
+from fairlead.kubernetes.writes import compare
 
 
-class Shape(Protocol):
+class RouteFields(Protocol):
     """How a spec of one kind holds a route; pure, and each undoes the other."""
 
-    def at_home(self, spec: Object, mark: marks.Mark | None) -> Object:
+    def without_canary(
+        self, spec: Object, mark: route_annotations.RouteAnnotations | None
+    ) -> Object:
         """The spec without anything of ours."""
         ...
 
-    def routed(self, spec: Object, mark: marks.Mark) -> Object:
+    def routed(self, spec: Object, mark: route_annotations.RouteAnnotations) -> Object:
         """Such a spec with the mark's route on top."""
         ...
 
-    def homes(self, spec: Object) -> Mapping[str, int | None]:
+    def original_weights_of(self, spec: Object) -> Mapping[str, int | None]:
         """The primary's own weight at each place where we are not."""
         ...
 
@@ -35,12 +44,12 @@ class Shape(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Carrier:
+class RouteObject:
     """One object and the shape of its spec."""
 
     ref: Ref
     live: Object | None
-    shape: Shape
+    shape: RouteFields
     own: Object | None = None
     """The spec that we make it from; None where it is somebody else's."""
 
@@ -51,26 +60,26 @@ class Carrier:
         return (self.live or {}).get("spec") or {}
 
     @property
-    def mark(self) -> marks.Mark | None:
-        return marks.read(self.live)
+    def mark(self) -> route_annotations.RouteAnnotations | None:
+        return route_annotations.read(self.live)
 
     @property
     def order(self) -> int:
         mark = self.mark
-        return max(marks.order(self.live), mark.order if mark is not None else 0)
+        return max(route_annotations.order(self.live), mark.order if mark is not None else 0)
 
-    def expected(self, mark: marks.Mark) -> Object:
+    def expected(self, mark: route_annotations.RouteAnnotations) -> Object:
         """The spec as it is to be with this mark."""
-        base = self.own if self.own is not None else self.shape.at_home(self.spec, self.mark)
+        base = self.own if self.own is not None else self.shape.without_canary(self.spec, self.mark)
         return self.shape.routed(base, mark)
 
-    def writes(self, wanted: Wanted) -> tuple[Write, ...]:
+    def writes(self, wanted: DesiredRoute) -> tuple[Write, ...]:
         if self.order > wanted.order or (self.live is None and self.own is None):
             return ()
         last = self.mark
-        mark = marks.next_mark(wanted, last)
+        mark = route_annotations.next_mark(wanted, last)
         if self.own is None:
-            return self._amend(replace(mark, home=self._homes(last)))
+            return self._amend(replace(mark, original_weights=self._original_weights(last)))
         spec = self.expected(mark)
         mark = replace(mark, digest=compare.digest(spec))
         if last is not None and replace(mark, at=last.at) == last and not self.drift():
@@ -96,25 +105,30 @@ class Carrier:
         """Somebody else's object as it would be if we had never come."""
         if self.live is None or self.own is not None:
             return ()
-        spec = self.shape.at_home(self.spec, self.mark)
-        after = {"metadata": marks.without(self.live), "spec": spec}
+        spec = self.shape.without_canary(self.spec, self.mark)
+        after = {"metadata": route_annotations.without(self.live), "spec": spec}
         return self._patch(after)
 
     @property
     def _name(self) -> str:
         return f"{self.ref.api.kind} {self.ref.name}"
 
-    def _homes(self, last: marks.Mark | None) -> Mapping[str, int | None]:
-        known = last.home if last is not None else {}
-        return {**known, **self.shape.homes(self.spec)}
+    def _original_weights(
+        self, last: route_annotations.RouteAnnotations | None
+    ) -> Mapping[str, int | None]:
+        known = last.original_weights if last is not None else {}
+        return {**known, **self.shape.original_weights_of(self.spec)}
 
-    def _amend(self, mark: marks.Mark) -> tuple[Write, ...]:
+    def _amend(self, mark: route_annotations.RouteAnnotations) -> tuple[Write, ...]:
         assert self.live is not None
         spec, last = self.expected(mark), self.mark
         if last is not None and replace(mark, at=last.at) == last and spec == self.spec:
             return ()
         meta = dict(self.live["metadata"])
-        meta["annotations"] = {**marks.annotations(self.live), **marks.written(mark)}
+        meta["annotations"] = {
+            **route_annotations.annotations(self.live),
+            **route_annotations.written(mark),
+        }
         return self._patch({"metadata": meta, "spec": spec})
 
     def _patch(self, after: Object) -> tuple[Write, ...]:
@@ -124,8 +138,8 @@ class Carrier:
         version = str(self.live["metadata"]["resourceVersion"])
         return (Amend(self.ref, operations, version),) if operations else ()
 
-    def _made(self, spec: Object, mark: marks.Mark) -> Object:
-        return owned(self.ref, self.namespace, spec, marks.written(mark))
+    def _made(self, spec: Object, mark: route_annotations.RouteAnnotations) -> Object:
+        return owned(self.ref, self.namespace, spec, route_annotations.written(mark))
 
 
 def owned(

@@ -2,14 +2,13 @@
 
 import datetime as dt
 
-from fairlead.domain.rollouts import events as told
-from fairlead.domain.rollouts import messages, states
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.rollouts.spec import Spec
-from fairlead.domain.rollouts.strategy import Pace, Strategy
-from fairlead.domain.values import Percent
-from tests.unit.domain.rollouts.stories import ended, live
-from tests.unit.domain.rollouts.world import Habits, World, version
+from fairlead.areas.rollouts.domain import events, messages, states
+from fairlead.areas.rollouts.domain.plan.spec import Spec
+from fairlead.areas.rollouts.domain.plan.strategy import Pace, Strategy
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.values import Percent
+from tests.unit.areas.rollouts.domain.stories import ended, live
+from tests.unit.areas.rollouts.domain.world import Habits, World, version
 
 BACK_IN_STEPS = Spec(Strategy(step_weight=100, promotion=(Percent(60), Percent(20))))
 FAR = dt.datetime(2099, 1, 1, tzinfo=dt.UTC)
@@ -36,11 +35,13 @@ def test_an_abort_with_traffic_back_on_the_new_primary_rolls_back_through_the_ca
 
     world.send(messages.Abort("ada"))
     world.send(messages.Abort("ada"))
-    world.run(lambda: world.state().book.stable == version("v1") and world.state().book.runs == 2)
+    world.run(
+        lambda: world.state().rollout.stable == version("v1") and world.state().rollout.runs == 2
+    )
     outcome = ended(world)
 
     assert isinstance(world.state(), states.Idle)
-    assert (outcome.ending, outcome.target) == (told.Ending.PROMOTED, version("v1"))
+    assert (outcome.ending, outcome.target) == (events.Ending.PROMOTED, version("v1"))
     assert world.place("shop").hurt == []
 
 
@@ -55,7 +56,7 @@ def test_a_new_primary_that_falls_on_the_way_back_gives_all_to_the_canary() -> N
 
     world.habits.broken = frozenset()
     world.place("shop").crash(Slot.PRIMARY)
-    assert ended(world).ending is told.Ending.PROMOTED
+    assert ended(world).ending is events.Ending.PROMOTED
 
 
 def test_a_canary_that_falls_while_promoting_gives_way_to_what_stands_of_the_primary() -> None:
@@ -77,7 +78,7 @@ def test_a_canary_that_falls_while_promoting_gives_way_to_what_stands_of_the_pri
 def test_a_canary_under_traffic_stays_as_large_as_it_is_when_less_is_wanted() -> None:
     spec = Spec(Strategy(steps=(Pace(Percent(50), approve=True), Pace(Percent(60)))))
     world = live(spec, replicas=10)
-    world.run_until(states.Watching)
+    world.run_until(states.Analysing)
 
     world.want("v2", spec, replicas=2)
     world.send(messages.Approve("ada"))

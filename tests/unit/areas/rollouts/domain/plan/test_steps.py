@@ -10,12 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from fairlead import errors
-from fairlead.domain.rollouts import steps
-from fairlead.domain.rollouts.spec import Check, Group, Limiter, Spec
-from fairlead.domain.rollouts.strategy import Kind, Pace, Scale, Strategy
-from fairlead.domain.rollouts.windows import Window, next_opening
-from fairlead.domain.traffic.routes import Affinity, Match, Where
-from fairlead.domain.values import Percent
+from fairlead.areas.rollouts.domain.plan import steps
+from fairlead.areas.rollouts.domain.plan.spec import Group, Limiter, Spec
+from fairlead.areas.rollouts.domain.plan.strategy import Kind, Pace, Scale, Strategy
+from fairlead.areas.rollouts.domain.plan.windows import Window, next_opening
+from fairlead.checks.spec import Check
+from fairlead.traffic.routes import Affinity, Match, Where
+from fairlead.values import Percent
 
 MINUTE = dt.timedelta(minutes=1)
 BETA = (Match(Where.COOKIE, "beta", "yes"),)
@@ -47,7 +48,7 @@ def test_even_steps_end_at_the_most_then_at_all(
     assert shares(Strategy(step_weight=size, max_weight=most)) == expected
 
 
-def test_without_any_wish_steps_are_of_ten_up_to_half() -> None:
+def test_without_any_request_steps_are_of_ten_up_to_half() -> None:
     assert shares(Strategy()) == [10, 20, 30, 40, 50, 100]
 
 
@@ -115,21 +116,21 @@ def test_plans_only_rise_and_pods_never_fall(size: int, most: int, replicas: int
         (lambda: Strategy(step_weight=0), "weight outside 1-100: 0"),
         (lambda: Strategy(step_weight=10, max_weight=101), "weight outside 1-100: 101"),
         (lambda: Strategy(steps=(Pace(Percent(101)),)), "share outside 0-100: 101"),
-        (lambda: Strategy(steps=(Pace(Percent(9)), Pace(Percent(5)))), "steps that go down"),
-        (lambda: Strategy(promotion=(Percent(5), Percent(9))), "promotion steps that go up"),
+        (lambda: Strategy(steps=(Pace(Percent(9)), Pace(Percent(5)))), "weights of steps go down"),
+        (lambda: Strategy(promotion=(Percent(5), Percent(9))), "promotion weights go up"),
         (lambda: Strategy(kind=Kind.AB), "without a match"),
-        (lambda: Strategy(matches=BETA), "matches in a strategy that has none"),
-        (lambda: Strategy(kind=Kind.BLUE_GREEN, step_weight=5), "weight steps in a strategy"),
-        (lambda: Strategy(pause=-MINUTE), "a time below 0"),
+        (lambda: Strategy(matches=BETA), "matches are only for kind ab"),
+        (
+            lambda: Strategy(kind=Kind.BLUE_GREEN, step_weight=5),
+            "weight steps are only for kind canary",
+        ),
+        (lambda: Strategy(pause=-MINUTE), "negative duration"),
         (lambda: Scale(0), "fixed scale below 1"),
-        (lambda: Check("", query="x"), "a check without a name"),
-        (lambda: Check("x", success="result <"), "."),
-        (lambda: Check("x", success="result < 1", high=2), "both bounds and conditions"),
-        (lambda: Spec(checks=(Check("x"), Check("x"))), "two checks of one name: x"),
+        (lambda: Spec(checks=(Check("x"), Check("x"))), "duplicate check names: x"),
         (lambda: Spec(deadline=dt.timedelta()), "deadline or patience"),
         (lambda: Spec(keep=0), "kept revisions below 1"),
-        (lambda: Group("g", ("a", "a")), "named twice"),
-        (lambda: Group("a b", ("a",)), "not a name of a group"),
+        (lambda: Group("g", ("a", "a")), "duplicate"),
+        (lambda: Group("a b", ("a",)), "invalid group name"),
         (lambda: Limiter("shop", 0), "cap below 1"),
         (lambda: Window(days=("monday",)), "not days of a week: monday"),
         (lambda: Window(zone="Mars/Base"), "no such time zone"),
@@ -172,7 +173,7 @@ def test_a_window_may_pass_midnight_and_windows_add_up() -> None:
 def test_a_window_is_read_where_the_machine_has_no_time_zones() -> None:
     read = (
         "import datetime as dt, zoneinfo\n"
-        "from fairlead.domain.rollouts.windows import Window, next_opening\n"
+        "from fairlead.areas.rollouts.domain.plan.windows import Window, next_opening\n"
         "window = Window(begins=dt.time(9), ends=dt.time(17), zone='Europe/Berlin')\n"
         "assert zoneinfo.TZPATH == ()\n"
         "print(next_opening([window], dt.datetime(2030, 7, 1, 2, tzinfo=dt.UTC)))\n"

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from fairlead.domain.rollouts import triggers
+from fairlead.areas.rollouts.domain.plan import triggers
 
 TEMPLATE: dict[str, Any] = {
     "metadata": {"labels": {"app": "shop"}},

@@ -2,13 +2,10 @@
 
 from typing import Any
 
-from fairlead.adapters import gateway_api
-from fairlead.adapters.canaries.provider import Backend, Object, Ref, Site
-from fairlead.domain.traffic.routes import (
-    Match,
-    Where,
-)
-from tests.unit.adapters.canaries.hands import Hands
+from fairlead.areas.rollouts.kubernetes.providers import gateway_api
+from fairlead.areas.rollouts.kubernetes.routing.provider import Backend, Object, Ref, Site
+from fairlead.traffic.routes import Match, Where
+from tests.unit.areas.rollouts.kubernetes.object_server import ObjectServer
 
 MINE = Ref(gateway_api.HTTP_ROUTES, "shop")
 WEB = Ref(gateway_api.HTTP_ROUTES, "web")
@@ -44,30 +41,30 @@ THEIRS: Object = {
 }  # fmt: skip
 
 
-def site(**wish: Any) -> Site:
+def site(**desired: Any) -> Site:
     primary, canary, baseline = (Backend(f"shop{end}", 80) for end in ("", "-canary", "-baseline"))
-    return Site("prod", "shop", primary, canary, wish, baseline)
+    return Site("prod", "shop", primary, canary, desired, baseline)
 
 
-def own(**wish: Any) -> Hands:
-    wish = {"route": {"parentRefs": PARENTS}} | wish
-    return Hands(gateway_api.GatewayApi(), site(**wish))
+def own(**desired: Any) -> ObjectServer:
+    desired = {"route": {"parentRefs": PARENTS}} | desired
+    return ObjectServer(gateway_api.GatewayApi(), site(**desired))
 
 
-def adopted(spec: Object | None = None) -> Hands:
-    hands = Hands(gateway_api.GatewayApi(), site(routeName="web"))
-    hands.put(WEB, {**THEIRS, "spec": spec} if spec is not None else THEIRS)
-    return hands
+def adopted(spec: Object | None = None) -> ObjectServer:
+    server = ObjectServer(gateway_api.GatewayApi(), site(routeName="web"))
+    server.put(WEB, {**THEIRS, "spec": spec} if spec is not None else THEIRS)
+    return server
 
 
-def weights(hands: Hands, which: Ref, rule: int = 0) -> dict[str, int]:
-    refs = hands.found[which]["spec"]["rules"][rule]["backendRefs"]
+def weights(server: ObjectServer, which: Ref, rule: int = 0) -> dict[str, int]:
+    refs = server.found[which]["spec"]["rules"][rule]["backendRefs"]
     return {one["name"]: one.get("weight", 1) for one in refs}
 
 
-def take_in(hands: Hands, *, behind: int = 0) -> None:
+def take_in(server: ObjectServer, *, behind: int = 0) -> None:
     """A gateway's controller accepts what is written."""
-    for route in hands.found.values():
+    for route in server.found.values():
         seen = route["metadata"]["generation"] - behind
         route["status"] = {"parents": [parent("gate", seen)]}
 

@@ -2,13 +2,10 @@
 
 from typing import Any
 
-from fairlead.adapters import istio
-from fairlead.adapters.canaries.provider import Backend, Object, Ref, Site
-from fairlead.domain.traffic.routes import (
-    Match,
-    Where,
-)
-from tests.unit.adapters.canaries.hands import Hands
+from fairlead.areas.rollouts.kubernetes.providers import istio
+from fairlead.areas.rollouts.kubernetes.routing.provider import Backend, Object, Ref, Site
+from fairlead.traffic.routes import Match, Where
+from tests.unit.areas.rollouts.kubernetes.object_server import ObjectServer
 
 SERVICE = Ref(istio.VIRTUAL_SERVICES, "shop")
 WEB = Ref(istio.VIRTUAL_SERVICES, "web")
@@ -71,21 +68,23 @@ THEIRS: Object = {
 }
 
 
-def site(**wish: Any) -> Site:
+def site(**desired: Any) -> Site:
     primary, canary, baseline = (Backend(f"shop{end}", 80) for end in ("", "-canary", "-baseline"))
-    return Site("prod", "shop", primary, canary, wish, baseline)
+    return Site("prod", "shop", primary, canary, desired, baseline)
 
 
-def own(**wish: Any) -> Hands:
-    return Hands(istio.Istio(), site(**wish))
+def own(**desired: Any) -> ObjectServer:
+    return ObjectServer(istio.Istio(), site(**desired))
 
 
-def adopted(spec: Object | None = None, **wish: Any) -> Hands:
-    hands = Hands(istio.Istio(), site(vsName="web", **wish))
-    hands.put(WEB, {**THEIRS, "spec": spec} if spec is not None else THEIRS)
-    return hands
+def adopted(spec: Object | None = None, **desired: Any) -> ObjectServer:
+    server = ObjectServer(istio.Istio(), site(vsName="web", **desired))
+    server.put(WEB, {**THEIRS, "spec": spec} if spec is not None else THEIRS)
+    return server
 
 
-def weights(hands: Hands, ref: Ref, section: str = "http", index: int = -1) -> dict[str, int]:
-    rule = hands.found[ref]["spec"][section][index]
+def weights(
+    server: ObjectServer, ref: Ref, section: str = "http", index: int = -1
+) -> dict[str, int]:
+    rule = server.found[ref]["spec"][section][index]
     return {one["destination"]["host"]: one.get("weight") for one in rule["route"]}

@@ -6,10 +6,10 @@ from collections.abc import Callable
 import pytest
 
 from fairlead import errors
-from fairlead.adapters.canaries.provider import Amend, Apply, Object
-from fairlead.domain.rollouts.sight import Shown
-from fairlead.domain.traffic.routes import (
-    AT_HOME,
+from fairlead.areas.rollouts.domain.observation import ObservedRoute
+from fairlead.areas.rollouts.kubernetes.routing.provider import Amend, Apply, Object
+from fairlead.traffic.routes import (
+    PRIMARY_ONLY,
     STANDBY,
     Affinity,
     How,
@@ -18,10 +18,10 @@ from fairlead.domain.traffic.routes import (
     Where,
     only_split,
 )
-from fairlead.domain.traffic.weights import giving
-from fairlead.domain.values import Percent
-from tests.unit.adapters.canaries.hands import Hands
-from tests.unit.adapters.gateway_api_site import (
+from fairlead.traffic.weights import giving
+from fairlead.values import Percent
+from tests.unit.areas.rollouts.kubernetes.object_server import ObjectServer
+from tests.unit.areas.rollouts.kubernetes.providers.gateway_api_site import (
     BETA,
     MINE,
     PARENTS,
@@ -43,52 +43,52 @@ SPLIT = Route(giving(10, 10), joined=True, compared=True)
 
 
 def test_one_of_ours_is_made_with_all_traffic_on_the_primary() -> None:
-    hands = own()
+    server = own()
 
-    hands.route(AT_HOME)
+    server.route(PRIMARY_ONLY)
 
-    assert hands.found[MINE]["spec"] == {
+    assert server.found[MINE]["spec"] == {
         "parentRefs": PARENTS,
         "rules": [{"backendRefs": [{"name": "shop", "port": 80}]}],
     }
 
 
 @pytest.mark.requirement("canary R1")
-def test_a_wish_is_kept_with_fields_that_we_do_not_know() -> None:
+def test_a_request_is_kept_with_fields_that_we_do_not_know() -> None:
     redirect = {"filters": [{"type": "RequestRedirect", "requestRedirect": {"port": 443}}]}
     rule = {"matches": [SLASH], "somethingNew": {"deep": 1}}
-    wish = {"parentRefs": PARENTS, "hostnames": ["a"], "rules": [redirect, rule], "odd": [1]}
-    hands = own(route=copy.deepcopy(wish))
+    desired = {"parentRefs": PARENTS, "hostnames": ["a"], "rules": [redirect, rule], "odd": [1]}
+    server = own(route=copy.deepcopy(desired))
 
-    hands.route(only_split(10))
+    server.route(only_split(10))
 
-    spec = hands.found[MINE]["spec"]
-    assert {**spec, "rules": None} == {**wish, "rules": None}
+    spec = server.found[MINE]["spec"]
+    assert {**spec, "rules": None} == {**desired, "rules": None}
     assert spec["rules"][0] == redirect
     assert {key: spec["rules"][1][key] for key in rule} == rule
-    assert weights(hands, MINE, 1) == {"shop": 90, "shop-canary": 10}
+    assert weights(server, MINE, 1) == {"shop": 90, "shop-canary": 10}
 
 
 @pytest.mark.requirement("canary R12")
 @pytest.mark.parametrize("make", [own, adopted])
-def test_what_is_there_already_is_not_written_again(make: Callable[[], Hands]) -> None:
-    hands = make()
-    for route in (AT_HOME, STANDBY, only_split(10), only_split(100), STANDBY, AT_HOME):
-        assert hands.route(route)
+def test_what_is_there_already_is_not_written_again(make: Callable[[], ObjectServer]) -> None:
+    server = make()
+    for route in (PRIMARY_ONLY, STANDBY, only_split(10), only_split(100), STANDBY, PRIMARY_ONLY):
+        assert server.route(route)
 
-        assert hands.route(route, hands.order) == ()
+        assert server.route(route, server.order) == ()
 
 
 def test_what_the_server_fills_in_is_no_difference() -> None:
-    hands = own()
-    hands.route(only_split(10))
-    for one in hands.found[MINE]["spec"]["rules"][0]["backendRefs"]:
+    server = own()
+    server.route(only_split(10))
+    for one in server.found[MINE]["spec"]["rules"][0]["backendRefs"]:
         one |= {"group": "", "kind": "Service"}
-    hands.found[MINE]["spec"]["rules"][0]["matches"] = [SLASH]
-    take_in(hands)
+    server.found[MINE]["spec"]["rules"][0]["matches"] = [SLASH]
+    take_in(server)
 
-    assert hands.route(only_split(10), hands.order) == ()
-    assert hands.shown(after=5) == (Shown(1, 10), 0.0)
+    assert server.route(only_split(10), server.order) == ()
+    assert server.shown(after=5) == (ObservedRoute(1, 10), 0.0)
 
 
 # --- a route of somebody else ---------------------------------------------------------------
@@ -97,14 +97,14 @@ def test_what_the_server_fills_in_is_no_difference() -> None:
 @pytest.mark.requirement("canary R6")
 @pytest.mark.parametrize("share", [0, 1, 10, 50, 99, 100])
 def test_only_our_backends_and_weights_change_in_one_of_theirs(share: int) -> None:
-    hands = adopted()
+    server = adopted()
 
-    writes = hands.route(only_split(share))
+    writes = server.route(only_split(share))
 
     amend = writes[-1]
     assert isinstance(amend, Amend)
-    spec = copy.deepcopy(hands.found[WEB]["spec"])
-    assert weights(hands, WEB, 1) == {"shop": 100 - share, "shop-canary": share}
+    spec = copy.deepcopy(server.found[WEB]["spec"])
+    assert weights(server, WEB, 1) == {"shop": 100 - share, "shop-canary": share}
     for rule, theirs in zip(spec["rules"], THEIRS["spec"]["rules"], strict=True):
         rule["backendRefs"] = theirs["backendRefs"]
     assert spec == THEIRS["spec"]
@@ -121,35 +121,41 @@ def test_only_our_backends_and_weights_change_in_one_of_theirs(share: int) -> No
 
 
 def test_others_beside_the_primary_keep_their_weight() -> None:
-    hands = adopted()
+    server = adopted()
 
-    hands.route(only_split(25))
+    server.route(only_split(25))
 
-    assert weights(hands, WEB, 2) == {"shop": 60, "shop-canary": 20, "legacy": 20}
+    assert weights(server, WEB, 2) == {"shop": 60, "shop-canary": 20, "legacy": 20}
 
 
 @pytest.mark.requirement("canary R6")
 def test_it_is_given_back_as_it_was() -> None:
-    hands = adopted()
-    before = copy.deepcopy(hands.found[WEB])
+    server = adopted()
+    before = copy.deepcopy(server.found[WEB])
     sticky = Route(giving(10), joined=True, matches=(BETA,), affinity=Affinity("stay"))
-    for asked in (AT_HOME, STANDBY, sticky, Route(joined=True, mirror=Percent(5)), only_split(50)):
-        hands.route(asked)
+    for asked in (
+        PRIMARY_ONLY,
+        STANDBY,
+        sticky,
+        Route(joined=True, mirror=Percent(5)),
+        only_split(50),
+    ):
+        server.route(asked)
 
-    hands.perform(hands.provider.give_back(hands.site, hands.found))
+    server.perform(server.provider.give_back(server.site, server.found))
 
-    after = hands.found[WEB]
+    after = server.found[WEB]
     assert after["spec"] == before["spec"]
     assert after["metadata"]["labels"] == before["metadata"]["labels"]
     assert "annotations" not in after["metadata"]
 
 
 def test_after_the_canary_left_nothing_of_it_is_in_the_route() -> None:
-    hands = adopted()
-    for asked in (STANDBY, only_split(10), STANDBY, AT_HOME):
-        hands.route(asked)
+    server = adopted()
+    for asked in (STANDBY, only_split(10), STANDBY, PRIMARY_ONLY):
+        server.route(asked)
 
-    assert hands.found[WEB]["spec"] == THEIRS["spec"]
+    assert server.found[WEB]["spec"] == THEIRS["spec"]
 
 
 @pytest.mark.parametrize(
@@ -161,37 +167,37 @@ def test_after_the_canary_left_nothing_of_it_is_in_the_route() -> None:
     ],
 )
 def test_a_backend_of_another_place_or_kind_is_not_ours(backend: Object) -> None:
-    hands = adopted({"parentRefs": PARENTS, "rules": [{"backendRefs": [backend]}]})
+    server = adopted({"parentRefs": PARENTS, "rules": [{"backendRefs": [backend]}]})
 
-    problems = hands.provider.problems(hands.site, hands.found)
+    problems = server.provider.problems(server.site, server.found)
 
-    assert problems == (("routeName", "no rule leads to the Service shop"),)
+    assert problems == (("routeName", "no rule routes to the Service shop"),)
 
 
 # --- the route beside -----------------------------------------------------------------------
 
 
 def test_both_backends_are_held_from_the_join_on_until_the_canary_leaves() -> None:
-    hands = own(route={"parentRefs": PARENTS, "hostnames": ["shop.example.com"]})
+    server = own(route={"parentRefs": PARENTS, "hostnames": ["shop.example.com"]})
     held = []
 
-    for asked in (AT_HOME, STANDBY, only_split(10), only_split(100), STANDBY, AT_HOME):
-        hands.route(asked)
-        rules = hands.found[SIDE]["spec"]["rules"]
+    for asked in (PRIMARY_ONLY, STANDBY, only_split(10), only_split(100), STANDBY, PRIMARY_ONLY):
+        server.route(asked)
+        rules = server.found[SIDE]["spec"]["rules"]
         held.append([one["name"] for rule in rules for one in rule["backendRefs"]])
 
     both = ["shop", "shop-canary"]
     assert held == [["shop"], both, both, both, both, ["shop"]]
-    side = hands.found[SIDE]["spec"]
+    side = server.found[SIDE]["spec"]
     assert side["parentRefs"] == PARENTS
     assert side["hostnames"] == ["shop.example.com"]
     assert [one["path"]["type"] for one in side["rules"][0]["matches"]] == ["Exact"]
 
 
 def test_it_is_written_before_the_route_that_people_know() -> None:
-    hands = adopted()
+    server = adopted()
 
-    first, second = hands.route(STANDBY)
+    first, second = server.route(STANDBY)
 
     assert isinstance(first, Apply)
     assert first.object["metadata"]["name"] == "shop-fairlead"
@@ -199,12 +205,12 @@ def test_it_is_written_before_the_route_that_people_know() -> None:
 
 
 def test_a_baseline_is_held_while_it_has_joined() -> None:
-    hands, held, shares = adopted(), [], []
-    for route in (AT_HOME, COMPARED, SPLIT, COMPARED, AT_HOME):
-        hands.route(route)
-        rules = hands.found[SIDE]["spec"]["rules"]
+    server, held, shares = adopted(), [], []
+    for route in (PRIMARY_ONLY, COMPARED, SPLIT, COMPARED, PRIMARY_ONLY):
+        server.route(route)
+        rules = server.found[SIDE]["spec"]["rules"]
         held.append([rule["backendRefs"][0]["name"] for rule in rules])
-        shares.append(weights(hands, WEB, 1).get("shop-baseline"))
+        shares.append(weights(server, WEB, 1).get("shop-baseline"))
 
     all_three = ["shop", "shop-canary", "shop-baseline"]
     assert held == [["shop"], all_three, all_three, all_three, ["shop"]]
@@ -214,11 +220,11 @@ def test_a_baseline_is_held_while_it_has_joined() -> None:
 def test_every_port_of_the_primary_is_held() -> None:
     spec = copy.deepcopy(THEIRS["spec"])
     spec["rules"][2]["backendRefs"] = [{**ref("shop"), "port": 81}]
-    hands = adopted(spec)
+    server = adopted(spec)
 
-    hands.route(STANDBY)
+    server.route(STANDBY)
 
-    rules = hands.found[SIDE]["spec"]["rules"]
+    rules = server.found[SIDE]["spec"]["rules"]
     assert [(one["name"], one["port"]) for rule in rules for one in rule["backendRefs"]] == [
         ("shop", 80),
         ("shop", 81),
@@ -228,24 +234,24 @@ def test_every_port_of_the_primary_is_held() -> None:
 
 
 def test_it_follows_the_hosts_and_parents_of_the_other() -> None:
-    hands = adopted()
-    hands.route(STANDBY)
-    take_in(hands)
+    server = adopted()
+    server.route(STANDBY)
+    take_in(server)
 
-    hands.edit(WEB, {"op": "add", "path": "/spec/hostnames/1", "value": "shop.example.org"})
+    server.edit(WEB, {"op": "add", "path": "/spec/hostnames/1", "value": "shop.example.org"})
 
-    shown, _ = hands.shown(after=5)
+    shown, _ = server.shown(after=5)
     assert shown is not None
-    assert shown.drift == "HTTPRoute shop-fairlead does not go with web"
-    hands.route(STANDBY)
-    assert hands.found[SIDE]["spec"]["hostnames"] == ["shop.example.com", "shop.example.org"]
+    assert shown.drift == "HTTPRoute shop-fairlead does not match web"
+    server.route(STANDBY)
+    assert server.found[SIDE]["spec"]["hostnames"] == ["shop.example.com", "shop.example.org"]
 
 
 # --- headers, cookies, copies ---------------------------------------------------------------
 
 
-def picks(hands: Hands) -> list[Object]:
-    rules = hands.found[SIDE]["spec"]["rules"]
+def picks(server: ObjectServer) -> list[Object]:
+    rules = server.found[SIDE]["spec"]["rules"]
     return [rule for rule in rules if "headers" in rule["matches"][0]]
 
 
@@ -258,52 +264,52 @@ def picks(hands: Hands) -> list[Object]:
     ],
 )
 def test_a_header_is_matched_in_the_words_of_gateway_api(how: How, header: Object) -> None:
-    hands = own()
+    server = own()
 
-    hands.route(Route(joined=True, matches=(Match(Where.HEADER, "Lang", "d.e", how),)))
+    server.route(Route(joined=True, matches=(Match(Where.HEADER, "Lang", "d.e", how),)))
 
-    (pick,) = picks(hands)
+    (pick,) = picks(server)
     assert pick["matches"] == [{**SLASH, "headers": [header]}]
     assert pick["backendRefs"] == [{"name": "shop-canary", "port": 80}]
 
 
 def test_an_ab_test_leaves_their_rules_alone_and_keeps_their_filters() -> None:
-    hands = adopted()
+    server = adopted()
 
-    hands.route(Route(joined=True, matches=(BETA,)))
+    server.route(Route(joined=True, matches=(BETA,)))
 
     theirs = THEIRS["spec"]["rules"]
-    assert [rule["matches"] for rule in hands.found[WEB]["spec"]["rules"]] == [
+    assert [rule["matches"] for rule in server.found[WEB]["spec"]["rules"]] == [
         rule["matches"] for rule in theirs
     ]
-    first, second = picks(hands)
+    first, second = picks(server)
     assert first["filters"] == theirs[1]["filters"]
     assert first["timeouts"] == theirs[1]["timeouts"]
     assert second["matches"][0]["path"]["value"] == "/old"
 
 
 def test_whoever_met_the_canary_gets_a_cookie_and_stays() -> None:
-    hands = own()
+    server = own()
 
-    hands.route(Route(giving(10), joined=True, affinity=Affinity("stay", 60)))
+    server.route(Route(giving(10), joined=True, affinity=Affinity("stay", 60)))
 
-    primary, canary = hands.found[MINE]["spec"]["rules"][0]["backendRefs"]
+    primary, canary = server.found[MINE]["spec"]["rules"][0]["backendRefs"]
     assert "filters" not in primary
     cookie = {"name": "Set-Cookie", "value": "stay=r1; Path=/; Max-Age=60"}
     change = {"type": "ResponseHeaderModifier", "responseHeaderModifier": {"add": [cookie]}}
     assert canary["filters"] == [change]
-    (pick,) = picks(hands)
+    (pick,) = picks(server)
     assert pick["matches"][0]["headers"][0]["value"] == r"(.*;\s*)?stay=r1(;.*)?"
 
 
 def test_the_cookie_goes_into_a_filter_that_is_there() -> None:
     theirs = {"type": "ResponseHeaderModifier", "responseHeaderModifier": {"remove": ["server"]}}
     spec = {"parentRefs": PARENTS, "rules": [{"backendRefs": [ref("shop", filters=[theirs])]}]}
-    hands = adopted(spec)
+    server = adopted(spec)
 
-    hands.route(Route(giving(10), joined=True, affinity=Affinity("stay", 60)))
+    server.route(Route(giving(10), joined=True, affinity=Affinity("stay", 60)))
 
-    primary, canary = hands.found[WEB]["spec"]["rules"][0]["backendRefs"]
+    primary, canary = server.found[WEB]["spec"]["rules"][0]["backendRefs"]
     assert primary["filters"] == [theirs]
     (merged,) = canary["filters"]
     assert merged["responseHeaderModifier"]["remove"] == ["server"]
@@ -311,27 +317,27 @@ def test_the_cookie_goes_into_a_filter_that_is_there() -> None:
 
 
 def test_copies_go_to_the_canary_in_percent_and_end_again() -> None:
-    hands = adopted()
+    server = adopted()
 
-    hands.route(Route(joined=True, mirror=Percent(30)))
+    server.route(Route(joined=True, mirror=Percent(30)))
 
-    filters = hands.found[WEB]["spec"]["rules"][1]["filters"]
+    filters = server.found[WEB]["spec"]["rules"][1]["filters"]
     backend = {"group": "", "kind": "Service", "name": "shop-canary", "port": 80}
     copies = {"type": "RequestMirror", "requestMirror": {"backendRef": backend, "percent": 30}}
     assert filters == [*THEIRS["spec"]["rules"][1]["filters"], copies]
-    take_in(hands)
-    assert hands.shown(after=5) == (Shown(1, 0), 0.0)
-    hands.route(STANDBY)
-    assert hands.found[WEB]["spec"]["rules"][1]["filters"] == filters[:1]
-    assert "filters" not in hands.found[WEB]["spec"]["rules"][2]
+    take_in(server)
+    assert server.shown(after=5) == (ObservedRoute(1, 0), 0.0)
+    server.route(STANDBY)
+    assert server.found[WEB]["spec"]["rules"][1]["filters"] == filters[:1]
+    assert "filters" not in server.found[WEB]["spec"]["rules"][2]
 
 
 def test_more_rules_than_a_route_may_have_are_refused_before_a_write() -> None:
     rules = [{"matches": [SLASH], "backendRefs": [ref("shop")]}] * 15
-    hands = adopted({"parentRefs": PARENTS, "rules": rules})
+    server = adopted({"parentRefs": PARENTS, "rules": rules})
 
     with pytest.raises(errors.Rejected, match="too many rules"):
-        hands.route(Route(joined=True, matches=(BETA,)))
+        server.route(Route(joined=True, matches=(BETA,)))
 
-    assert hands.written == []
-    hands.route(only_split(10))
+    assert server.written == []
+    server.route(only_split(10))

@@ -4,15 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from fairlead.adapters.canaries.provider import Object, Wanted
-from fairlead.domain.rollouts.sight import Shown
-from fairlead.domain.traffic.routes import (
-    AT_HOME,
-    STANDBY,
-    only_split,
-)
-from tests.unit.adapters.canaries.hands import NOW, Hands
-from tests.unit.adapters.gateway_api_site import (
+from fairlead.areas.rollouts.domain.observation import ObservedRoute
+from fairlead.areas.rollouts.kubernetes.routing.provider import DesiredRoute, Object
+from fairlead.traffic.routes import PRIMARY_ONLY, STANDBY, only_split
+from tests.unit.areas.rollouts.kubernetes.object_server import NOW, ObjectServer
+from tests.unit.areas.rollouts.kubernetes.providers.gateway_api_site import (
     MINE,
     PARENTS,
     SIDE,
@@ -34,26 +30,26 @@ def test_nothing_of_ours_is_shown_before_we_came() -> None:
 
 
 @pytest.mark.parametrize("make", [own, adopted])
-def test_a_write_is_shown_once_taken_in_and_a_moment_old(make: Callable[[], Hands]) -> None:
-    hands = make()
-    hands.route(STANDBY)
-    take_in(hands)
-    assert hands.shown(after=5) == (Shown(1, 0), 0.0)
+def test_a_write_is_shown_once_taken_in_and_a_moment_old(make: Callable[[], ObjectServer]) -> None:
+    server = make()
+    server.route(STANDBY)
+    take_in(server)
+    assert server.shown(after=5) == (ObservedRoute(1, 0), 0.0)
 
-    hands.route(only_split(10))
+    server.route(only_split(10))
 
-    assert hands.shown(after=5) == (Shown(1, 0), 1.0)
-    take_in(hands)
-    assert hands.shown() == (Shown(2, 10), 0.0)
+    assert server.shown(after=5) == (ObservedRoute(1, 0), 1.0)
+    take_in(server)
+    assert server.shown() == (ObservedRoute(2, 10), 0.0)
 
 
 def test_a_status_of_the_moment_still_waits_for_the_delay() -> None:
-    hands = own(delay=0.5)
-    hands.route(STANDBY)
-    take_in(hands)
+    server = own(delay=0.5)
+    server.route(STANDBY)
+    take_in(server)
 
-    assert hands.shown() == (None, 0.5)
-    assert hands.shown(after=0.5) == (Shown(1, 0), 0.0)
+    assert server.shown() == (None, 0.5)
+    assert server.shown(after=0.5) == (ObservedRoute(1, 0), 0.0)
 
 
 @pytest.mark.parametrize(
@@ -75,33 +71,33 @@ def test_a_status_of_the_moment_still_waits_for_the_delay() -> None:
 def test_every_gateway_that_carries_the_route_must_have_taken_it_in(
     parents: list[Object], shown: int | None
 ) -> None:
-    hands = own()
-    hands.route(AT_HOME)
-    take_in(hands)
+    server = own()
+    server.route(PRIMARY_ONLY)
+    take_in(server)
 
-    hands.found[MINE]["status"] = {"parents": parents}
+    server.found[MINE]["status"] = {"parents": parents}
 
-    assert hands.shown(after=5)[0] == (Shown(1, 0) if shown else None)
+    assert server.shown(after=5)[0] == (ObservedRoute(1, 0) if shown else None)
 
 
 def test_a_gateway_that_is_gone_is_not_waited_for_forever() -> None:
-    hands = own()
-    hands.route(AT_HOME)
-    take_in(hands)
-    hands.found[MINE]["status"] = {"parents": [parent("a", 1), parent("gone", 0)]}
+    server = own()
+    server.route(PRIMARY_ONLY)
+    take_in(server)
+    server.found[MINE]["status"] = {"parents": [parent("a", 1), parent("gone", 0)]}
 
-    assert hands.shown(after=59)[0] is None
-    assert hands.shown(after=2)[0] == Shown(1, 0)
+    assert server.shown(after=59)[0] is None
+    assert server.shown(after=2)[0] == ObservedRoute(1, 0)
 
 
 def test_the_route_beside_must_be_taken_in_as_well() -> None:
-    hands = own()
-    hands.route(STANDBY)
-    take_in(hands)
+    server = own()
+    server.route(STANDBY)
+    take_in(server)
 
-    del hands.found[SIDE]["status"]
+    del server.found[SIDE]["status"]
 
-    assert hands.shown(after=5) == (None, 1.0)
+    assert server.shown(after=5) == (None, 1.0)
 
 
 # --- hands of others, and orders ------------------------------------------------------------
@@ -109,52 +105,54 @@ def test_the_route_beside_must_be_taken_in_as_well() -> None:
 
 @pytest.mark.requirement("canary R26")
 @pytest.mark.parametrize(("make", "rule"), [(own, 0), (adopted, 1)])
-def test_a_weight_set_by_hand_is_seen_and_put_back(make: Callable[[], Hands], rule: int) -> None:
-    hands = make()
-    main = hands.provider.refs(hands.site)[0]
-    hands.route(only_split(10))
+def test_a_weight_set_by_hand_is_seen_and_put_back(
+    make: Callable[[], ObjectServer], rule: int
+) -> None:
+    server = make()
+    main = server.provider.refs(server.site)[0]
+    server.route(only_split(10))
 
     path = f"/spec/rules/{rule}/backendRefs/1/weight"
-    hands.edit(main, {"op": "replace", "path": path, "value": 90})
+    server.edit(main, {"op": "replace", "path": path, "value": 90})
 
-    shown, _ = hands.shown(after=5)
+    shown, _ = server.shown(after=5)
     assert shown is not None
     assert (shown.order, shown.share) == (1, 50)
     assert "weight" in shown.drift
-    hands.route(only_split(10))
-    take_in(hands)
-    assert weights(hands, main, rule) == {"shop": 90, "shop-canary": 10}
-    assert hands.shown(after=5) == (Shown(2, 10), 0.0)
+    server.route(only_split(10))
+    take_in(server)
+    assert weights(server, main, rule) == {"shop": 90, "shop-canary": 10}
+    assert server.shown(after=5) == (ObservedRoute(2, 10), 0.0)
 
 
 def test_the_route_beside_is_made_again_when_somebody_deletes_it() -> None:
-    hands = own()
-    hands.route(only_split(10))
+    server = own()
+    server.route(only_split(10))
 
-    del hands.found[SIDE]
+    del server.found[SIDE]
 
-    shown, _ = hands.shown(after=5)
+    shown, _ = server.shown(after=5)
     assert shown is not None
     assert shown.drift
-    hands.route(only_split(10))
-    assert SIDE in hands.found
+    server.route(only_split(10))
+    assert SIDE in server.found
 
 
-def test_a_late_write_of_a_lower_order_changes_nothing() -> None:
-    hands = adopted()
-    hands.route(only_split(10), 5)
+def test_a_late_write_of_a_lower_number_changes_nothing() -> None:
+    server = adopted()
+    server.route(only_split(10), 5)
 
-    assert hands.route(only_split(50), 4) == ()
+    assert server.route(only_split(50), 4) == ()
 
 
 def test_an_edit_of_what_is_not_ours_is_no_drift() -> None:
-    hands = adopted()
-    hands.route(only_split(10))
+    server = adopted()
+    server.route(only_split(10))
 
-    hands.edit(WEB, {"op": "replace", "path": "/spec/rules/1/timeouts/request", "value": "9s"})
-    take_in(hands)
+    server.edit(WEB, {"op": "replace", "path": "/spec/rules/1/timeouts/request", "value": "9s"})
+    take_in(server)
 
-    assert hands.shown(after=5) == (Shown(1, 10), 0.0)
+    assert server.shown(after=5) == (ObservedRoute(1, 10), 0.0)
 
 
 # --- what stands in the way -----------------------------------------------------------------
@@ -177,23 +175,23 @@ def test_an_edit_of_what_is_not_ours_is_no_drift() -> None:
         ),
     ],
 )
-def test_a_wish_that_makes_no_sense_is_refused_by_its_path(route: object, path: str) -> None:
-    hands = own(route=route)
+def test_a_request_that_makes_no_sense_is_refused_by_its_path(route: object, path: str) -> None:
+    server = own(route=route)
 
-    problems = hands.provider.problems(hands.site, {})
+    problems = server.provider.problems(server.site, {})
 
     assert [where for where, _ in problems] == [path]
 
 
 def test_what_is_named_must_be_there() -> None:
-    hands = adopted()
+    server = adopted()
 
-    assert hands.provider.problems(hands.site, hands.found) == ()
-    assert hands.provider.problems(hands.site, {}) == (
-        ("routeName", "there is no HTTPRoute of this name here: web"),
+    assert server.provider.problems(server.site, server.found) == ()
+    assert server.provider.problems(server.site, {}) == (
+        ("routeName", "no such HTTPRoute in this namespace: web"),
     )
-    assert hands.provider.writes(hands.site, _wanted(), {}) == ()
+    assert server.provider.writes(server.site, _wanted(), {}) == ()
 
 
-def _wanted() -> Wanted:
-    return Wanted(1, STANDBY, NOW)
+def _wanted() -> DesiredRoute:
+    return DesiredRoute(1, STANDBY, NOW)

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fairlead.adapters.canaries import shares
-from fairlead.domain.rollouts.messages import Slot
-from fairlead.domain.traffic.routes import AT_HOME, STANDBY, Route, only_split
-from fairlead.domain.traffic.weights import giving
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.kubernetes.routing import backend_weights
+from fairlead.traffic.routes import PRIMARY_ONLY, STANDBY, Route, only_split
+from fairlead.traffic.weights import giving
 
 TO = {Slot.PRIMARY: "shop", Slot.CANARY: "shop-canary", Slot.BASELINE: "shop-baseline"}
-SIDES = shares.Sides(
+SIDES = backend_weights.Sides(
     lambda item, slot: bool(item["to"] == TO[slot]),
     lambda item, slot: {**item, "to": TO[slot]},
     1,
@@ -43,7 +43,7 @@ def test_the_canary_takes_its_share_from_the_primary_alone(
 ) -> None:
     route = only_split(share)
 
-    made = shares.routed(items, SIDES, route)
+    made = backend_weights.routed(items, SIDES, route)
 
     assert [one["weight"] for one in made] == weights
 
@@ -65,22 +65,22 @@ def test_the_baseline_takes_its_share_from_the_primary_too(
 ) -> None:
     route = Route(giving(*shared), joined=True, compared=True)
 
-    made = shares.routed(items, SIDES, route)
+    made = backend_weights.routed(items, SIDES, route)
 
     assert [one["weight"] for one in made] == weights
     assert [one["to"] for one in made][:3] == list(TO.values())
-    assert shares.at_home(made, SIDES, items[0].get("weight")) == items
+    assert backend_weights.without_canary(made, SIDES, items[0].get("weight")) == items
 
 
 @given(some.integers(0, 50), some.integers(0, 50))
 def test_the_canary_s_share_is_seen_beside_a_baseline(share: int, beside: int) -> None:
     route = Route(giving(share, beside), joined=True, compared=True)
 
-    assert shares.seen(shares.routed([shop()], SIDES, route), SIDES) == share
+    assert backend_weights.seen(backend_weights.routed([shop()], SIDES, route), SIDES) == share
 
 
 def test_a_canary_that_has_not_joined_is_not_in_the_list() -> None:
-    assert shares.routed([shop()], SIDES, AT_HOME) == [shop()]
+    assert backend_weights.routed([shop()], SIDES, PRIMARY_ONLY) == [shop()]
 
 
 @given(
@@ -92,19 +92,22 @@ def test_home_undoes_what_was_routed(share: int, weight: int | None, others: lis
     beside = [{"to": "other", "weight": one} for one in others]
     theirs = [shop(weight), *beside] if weight or not beside else [shop(100), *beside]
 
-    made = shares.routed(theirs, SIDES, only_split(share))
+    made = backend_weights.routed(theirs, SIDES, only_split(share))
 
-    assert shares.at_home(made, SIDES, theirs[0].get("weight")) == theirs
+    assert backend_weights.without_canary(made, SIDES, theirs[0].get("weight")) == theirs
     assert made[-1:] == beside[-1:] or not beside
 
 
 def test_a_list_without_a_canary_is_home_as_it_stands() -> None:
-    assert shares.at_home([shop(7)], SIDES, None) == [shop(7)]
+    assert backend_weights.without_canary([shop(7)], SIDES, None) == [shop(7)]
 
 
 @given(some.integers(0, 100))
 def test_the_share_that_was_given_is_seen(share: int) -> None:
-    assert shares.seen(shares.routed([shop()], SIDES, only_split(share)), SIDES) == share
+    assert (
+        backend_weights.seen(backend_weights.routed([shop()], SIDES, only_split(share)), SIDES)
+        == share
+    )
 
 
 @pytest.mark.parametrize(
@@ -117,7 +120,7 @@ def test_the_share_that_was_given_is_seen(share: int) -> None:
     ],
 )
 def test_weights_of_any_sum_are_read_as_a_share(items: list[dict[str, Any]], share: int) -> None:
-    assert shares.seen(items, SIDES) == share
+    assert backend_weights.seen(items, SIDES) == share
 
 
 @pytest.mark.parametrize(
@@ -128,11 +131,11 @@ def test_weights_of_any_sum_are_read_as_a_share(items: list[dict[str, Any]], sha
         ([shop(10), {"to": "other", "weight": 1}], ""),
         ([shop(9), {"to": "other", "weight": 1}], "too small to be shared, 9"),
         ([shop(50), shop(50)], "more than once"),
-        (shares.routed([shop()], SIDES, STANDBY), ""),
+        (backend_weights.routed([shop()], SIDES, STANDBY), ""),
     ],
 )
 def test_a_list_that_cannot_be_shared_says_why(items: list[dict[str, Any]], why: str) -> None:
-    found = shares.problem(items, SIDES)
+    found = backend_weights.problem(items, SIDES)
 
     assert why in found
     assert bool(found) == bool(why)

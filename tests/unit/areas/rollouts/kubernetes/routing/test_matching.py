@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from fairlead.adapters.canaries import matching
-from fairlead.domain.traffic.routes import Affinity, How, Match, Where
+from fairlead.areas.rollouts.kubernetes.routing import matching
+from fairlead.traffic.routes import Affinity, How, Match, Where
 
 
 def test_a_header_is_asked_for_in_small_letters() -> None:

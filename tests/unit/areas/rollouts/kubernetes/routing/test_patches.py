@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as some
 
-from fairlead.adapters.canaries import patches
+from fairlead.areas.rollouts.kubernetes.routing import patches
 from tests.fakes.kubernetes.patches import json_patch
 
 _SCALARS = some.none() | some.integers(2, 9) | some.text("ab~/", max_size=3)

@@ -1,1 +1,0 @@
-"""The small world of `fairlead demo`: a shop to release, and customers to notice."""

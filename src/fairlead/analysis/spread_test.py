@@ -1,0 +1,115 @@
+"""The same centre, but far wider or far narrower: what a test of ranks cannot see.
+
+Distances from control's median are compared as any samples are. Fewer requests make a mean more
+restless by themselves, so the limit grows with them, and nothing is said where nobody knows them.
+"""
+
+import math
+from dataclasses import dataclass
+
+from fairlead.analysis import classify, ranksum, reasons, series_test, statistics, verdict
+
+
+@dataclass(frozen=True, slots=True)
+class SpreadLimits:
+    """What it takes to speak up."""
+
+    strictness: classify.Strictness
+    level: float
+    """The chance of a false alarm in one direction."""
+
+    times: float
+    """How many times wider or narrower a spread must be."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sight:
+    """A label instead of Pass, and why."""
+
+    label: verdict.Label
+    reason: str
+    critical: bool
+
+
+def look(
+    rule: classify.Rule, sides: classify.Sides, interval: ranksum.Interval, limits: SpreadLimits
+) -> Sight | None:
+    """What is seen, or None."""
+    if not _reaches_out(rule, sides, TOLERANCE):
+        return None
+    return _spread(rule, _aligned(sides, interval), limits)
+
+
+TOLERANCE = 0.25
+"""The change of distances that is tolerated, as a part of control's median."""
+
+
+def _spread(
+    rule: classify.Rule,
+    sides: classify.Sides,
+    limits: SpreadLimits,
+) -> Sight | None:
+    centre = statistics.percentile(sides.control, 50)
+    apart = classify.Sides(
+        control=[abs(value - centre) for value in sides.control],
+        experiment=[abs(value - centre) for value in sides.experiment],
+    )
+    before, after = statistics.mean(apart.control), statistics.mean(apart.experiment)
+    if not abs(after - before) > TOLERANCE * abs(centre):
+        return None
+    label = _spread_label(rule, before, after, limits.times)
+    if label is None:
+        return None
+    # What is allowed of the values is allowed of their distances: both are as many times as far.
+    wider_is_low = label is verdict.Label.LOW and after > before
+    seen = classify.Sides(apart.experiment, apart.control) if wider_is_low else apart
+    effect = classify.effect_of(rule, seen, limits.strictness)
+    if classify.is_allowed(rule, label, effect):
+        return None
+    found = series_test.test(apart.control, apart.experiment)
+    if found.chance > limits.level:
+        return None
+    told = f"typical distance from the median {reasons.figure(after)}"
+    told += f" against {reasons.figure(before)} of control"
+    change = "grew" if after > before else "shrank"
+    critical = classify.is_critical(rule, label, effect)
+    return Sight(label, f"spread {change}: {told}", critical)
+
+
+def _reaches_out(rule: classify.Rule, sides: classify.Sides, tolerance: float) -> bool:
+    """Whether samples went further out on the side that is watched.
+
+    As they are, not aligned: of a side that got better by leaps, the samples that stayed where
+    control is would then lie far out.
+    """
+    if rule.direction is classify.Direction.EITHER:
+        return True
+    sign = 1 if rule.direction is classify.Direction.INCREASE else -1
+    centre = statistics.percentile(sides.control, 50)
+    before, after = (
+        statistics.mean([max(0.0, sign * (value - centre)) for value in side])
+        for side in (sides.control, sides.experiment)
+    )
+    # Half of what both sides together must show: a spread that grows evenly has half of it here.
+    return after - before > tolerance * abs(centre) / 2
+
+
+def _spread_label(
+    rule: classify.Rule, before: float, after: float, limit: float
+) -> verdict.Label | None:
+    """A wider spread is bad news on the watched side; a narrower one only if any change is."""
+    if after > before:
+        wider = rule.direction is not classify.Direction.DECREASE
+        label = verdict.Label.HIGH if wider else verdict.Label.LOW
+        return label if after >= limit * before else None
+    if rule.direction is not classify.Direction.EITHER:
+        return None
+    return verdict.Label.LOW if after * limit <= before else None
+
+
+def _aligned(sides: classify.Sides, interval: ranksum.Interval) -> classify.Sides:
+    """With a shift that is sure taken off: a side that moved is not a wider one."""
+    if not (interval.low > 0 or interval.high < 0) or math.isinf(interval.estimate):
+        return sides
+    moved = interval.estimate
+    return classify.Sides(sides.control, [value - moved for value in sides.experiment])

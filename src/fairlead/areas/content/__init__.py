@@ -1,0 +1,1 @@
+"""The area of content: versioned configuration, released by share of a population."""

@@ -1,0 +1,137 @@
+"""A request is a choice among answers that are there already: no framework, no parsing of bodies.
+
+path ──► document ──► channel of who asks ──► answer by version ──► 304, or bytes in an encoding
+What is no route is answered as the original's router did.
+"""
+
+import posixpath
+from typing import Any, Protocol
+from urllib.parse import quote
+
+from fairlead.areas.content.domain import go_json
+from fairlead.areas.content.domain.population import Channel
+from fairlead.areas.content.service import openapi
+from fairlead.areas.content.service.answers import JSON, Headers
+from fairlead.areas.content.service.catalogue import Catalogue, Channels, Refusal
+from fairlead.areas.content.service.metrics import Tally
+
+_READING = frozenset({"GET", "HEAD"})
+_LONGEST_HEADER = 8192
+_ERROR_TYPE = "application/json; charset=utf-8"
+_TEXT_TYPE = "text/plain; charset=utf-8"
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+
+class Chooser(Protocol):
+    """Says who gets the canary."""
+
+    @property
+    def degraded(self) -> str:
+        """Why it goes by what it knew last; empty where it is up to date."""
+        ...
+
+    def channel(self, identity: str) -> Channel: ...
+
+
+class Service:
+    """The application of one content, for granian's RSGI."""
+
+    def __init__(self, served: Catalogue, population: Chooser) -> None:
+        self._served = served
+        self._population = population
+        self._tally = Tally(served.name)
+        self._description = openapi.document(served)
+        self.draining = False
+        """Then it is not ready, and asks clients to connect elsewhere."""
+
+    async def __rsgi__(self, scope: Any, proto: Any) -> None:
+        """One decision per request, so that it cannot mix two states of the population."""
+        path, method = scope.path, scope.method
+        found = self._served.find(path)
+        if found is None:
+            self._other(path, method, proto)
+        elif method not in _READING:
+            self._send(proto, method, (405, [("allow", "GET, HEAD")]), b"")
+        else:
+            self._content(*found, scope, proto)
+
+    def _content(self, channels: Channels, version: str, scope: Any, proto: Any) -> None:
+        headers = scope.headers
+        if len(headers.get("user-agent", "")) > _LONGEST_HEADER:
+            self._refuse(proto, scope.method, Refusal(431, "Request Header Fields Too Large"))
+            return
+        channel = self._population.channel(self._served.identify(headers))
+        found = channels[channel](version)
+        if isinstance(found, Refusal):
+            self._refuse(proto, scope.method, found)
+            return
+        form = found.form(headers.get("accept-encoding", ""))
+        known = headers.get("if-none-match", "")
+        if known and found.known(known):
+            self._tally.served(found, 304)
+            proto.response_empty(304, self._with_close(form.unmodified))
+            return
+        self._tally.served(found, 200)
+        if scope.method == "HEAD":
+            proto.response_empty(200, self._with_close(form.headers))
+        else:
+            proto.response_bytes(200, self._with_close(form.headers), form.body)
+
+    def _other(self, path: str, method: str, proto: Any) -> None:
+        """Everything that is no content."""
+        known = path in self._served.documents or path in {"/metrics", "/readyz", "/healthz"}
+        if known and method not in _READING:
+            self._send(proto, method, (405, [("allow", "GET, HEAD")]), b"")
+        elif known:
+            self._known(path, method, proto)
+        elif (better := self._better(path)) is not None:
+            location = quote(better, safe="/:@!$&'()*+,;=~")
+            body = f'<a href="{location}">Moved Permanently</a>.\n\n'.encode()
+            headers = [("location", location), ("content-type", "text/html; charset=utf-8")]
+            self._send(proto, method, (301, headers), body if method == "GET" else b"")
+        else:
+            headers = [("content-type", _TEXT_TYPE), ("x-content-type-options", "nosniff")]
+            self._tally.refused(404)
+            self._send(proto, method, (404, headers), b"404 page not found\n")
+
+    def _known(self, path: str, method: str, proto: Any) -> None:
+        degraded = self._population.degraded
+        if path == "/metrics":
+            text = self._tally.text(degraded=bool(degraded))
+            self._send(proto, method, (200, [("content-type", _METRICS_TYPE)]), text.encode())
+        elif path in {"/readyz", "/healthz"}:
+            ready = not self.draining or path == "/healthz"
+            versions = {"stable": self._served.stable, "canary": self._served.canary}
+            told = go_json.Ordered(ready=ready, degraded=degraded, **versions)
+            body = go_json.encode(told).encode()
+            self._send(proto, method, (200 if ready else 503, [("content-type", JSON)]), body)
+        else:
+            self._send(proto, method, (200, [("content-type", JSON)]), self._description)
+
+    def _better(self, path: str) -> str | None:
+        """Where the original's router would send a path that is not clean, or has a slash more."""
+        clean = posixpath.normpath(f"/{path.lstrip('/')}")
+        if path.endswith("/") and clean != "/":
+            if self._route(clean) and path == f"{clean}/":
+                return clean
+            clean = f"{clean}/"
+        return clean if clean != path else None
+
+    def _route(self, path: str) -> bool:
+        return self._served.find(path) is not None or path in self._served.documents
+
+    def _refuse(self, proto: Any, method: str, refusal: Refusal) -> None:
+        self._tally.refused(refusal.status)
+        body = f"{go_json.encode({'status': refusal.message})}\n".encode()
+        self._send(proto, method, (refusal.status, [("content-type", _ERROR_TYPE)]), body)
+
+    def _send(self, proto: Any, method: str, head: tuple[int, Headers], body: bytes) -> None:
+        status, headers = head
+        sized = self._with_close([*headers, ("content-length", str(len(body)))])
+        if method == "HEAD" or not body:
+            proto.response_empty(status, sized)
+        else:
+            proto.response_bytes(status, sized, body)
+
+    def _with_close(self, headers: Headers) -> Headers:
+        return [*headers, ("connection", "close")] if self.draining else headers

@@ -1,0 +1,1 @@
+"""Deployments: stacks with queues, and plans that span database, infrastructure and version."""

@@ -1,0 +1,1 @@
+"""Pure: what is requested, what is planned, and the machines that walk it."""

@@ -1,0 +1,1 @@
+"""Plans: which steps a deployment takes, in which order, and what decides between branches."""

@@ -1,0 +1,1 @@
+"""One reason to deploy: a push, or a person."""

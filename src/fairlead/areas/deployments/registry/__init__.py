@@ -1,0 +1,1 @@
+"""Clusters, environments and push targets as they are stored, found and edited."""

@@ -1,0 +1,1 @@
+"""Applications, environments and clusters as people write them, and what is built from them."""

@@ -1,0 +1,165 @@
+"""Files into applications, environments and clusters; every mistake is told at once."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from fairlead import errors, validation
+from fairlead.areas.deployments.specs.application import Application, Container, EnvVar
+from fairlead.areas.deployments.specs.environment import Cluster, Environment
+from fairlead.areas.deployments.specs.target import MOST_NAME, MOST_STARS, PushTarget
+from fairlead.errors import Problem
+from fairlead.values import one_of
+
+_ABOUT = "docs/reference/deployments.md has all fields"
+_SOURCES = ("value", "database", "blobstore", "from_env", "secret", "env_map", "o5")
+
+
+def application(content: Any) -> Application:
+    read = validation.convert(content, Application, about=_ABOUT)
+    _settle(_application(read))
+    return read
+
+
+def environment(content: Any) -> Environment:
+    read = validation.convert(content, Environment, about=_ABOUT)
+    _settle(
+        Problem(f"deployments.freezes[{n}].until", "ends before it begins", "write a later time")
+        for n, each in enumerate(read.deployments.freezes)
+        if each.end <= each.start
+    )
+    return read
+
+
+def cluster(content: Any) -> Cluster:
+    return validation.convert(content, Cluster, about=_ABOUT)
+
+
+def push_target(content: Any) -> PushTarget:
+    read = validation.convert(content, PushTarget, about=_ABOUT)
+    if len(read.name) > MOST_NAME:
+        said = f"longer than {MOST_NAME} letters: {read.name[:40]}…"
+        raise validation.refusal("application", said, "use shorter names")
+    _settle(
+        Problem(f"{part}[{n}]", f"more than {MOST_STARS} stars: {each[:40]}", "write it shorter")
+        for part in ("branches", "tags")
+        for n, each in enumerate(getattr(read, part))
+        if each.count("*") > MOST_STARS
+    )
+    return read
+
+
+def check_environment(chosen: Environment, within: Cluster) -> None:
+    """Invalid where an environment names another cluster than the one that was given."""
+    if chosen.cluster_name and chosen.cluster_name != within.name:
+        problem = f"unknown cluster: {chosen.cluster_name}"
+        raise validation.refusal(
+            "cluster_name", problem, one_of(chosen.cluster_name, [within.name])
+        )
+
+
+def check_references(app: Application, within: Environment) -> None:
+    """Invalid where a runtime takes a variable or a policy that the environment does not have."""
+    _settle(_unknown(app, within))
+
+
+def _unknown(app: Application, within: Environment) -> Iterator[Problem]:
+    variables = [each.name for each in within.vars]
+    policies = [each.name for each in within.aws.iam_policies]
+    for n, runtime in enumerate(app.runtimes):
+        for m, name in enumerate(runtime.named_env_policies):
+            if name not in policies:
+                at = f"runtimes[{n}].named_env_policies[{m}]"
+                problem = f"not a policy of {within.full_name}: {name}"
+                yield Problem(at, problem, one_of(name, policies))
+        for m, container in enumerate(runtime.containers):
+            for k, each in enumerate(container.env_vars):
+                if each.from_env is not None and each.from_env.name not in variables:
+                    at = f"runtimes[{n}].containers[{m}].env_vars[{k}].from_env.name"
+                    said = each.from_env.name
+                    problem = f"not a variable of {within.full_name}: {said}"
+                    yield Problem(at, problem, one_of(said, variables))
+
+
+def check_servers(app: Application, within: Cluster) -> None:
+    """Invalid where a database names a server group that the cluster does not have."""
+    known = [host.server_group_name for host in within.aws.rds_hosts]
+    _settle(
+        Problem(
+            f"databases[{n}].postgres.server_group",
+            f"unknown server group: {each.postgres.server_group}",
+            one_of(each.postgres.server_group, known) if known else "add it to aws.rds_hosts",
+        )
+        for n, each in enumerate(app.databases)
+        if each.postgres.server_group not in known
+    )
+
+
+def _settle(problems: Iterable[Problem]) -> None:
+    found = list(problems)
+    if found:
+        raise errors.Invalid(found)
+
+
+def _application(app: Application) -> Iterator[Problem]:
+    for part in ("targets", "blobstores", "databases", "runtimes", "secrets"):
+        yield from _twice(part, [each.name for each in getattr(app, part)])
+    for n, runtime in enumerate(app.runtimes):
+        at = f"runtimes[{n}]"
+        names = [each.name for each in runtime.containers]
+        yield from _twice(f"{at}.containers", names)
+        for m, container in enumerate(runtime.containers):
+            yield from _container(app, container, f"{at}.containers[{m}]")
+        for m, route in enumerate(runtime.routes):
+            if route.target_container and route.target_container not in names:
+                place, said = f"{at}.routes[{m}].target_container", route.target_container
+                yield Problem(place, f"unknown container: {said}", one_of(said, names))
+    for n, database in enumerate(app.databases):
+        at = f"databases[{n}].postgres"
+        if migrate := database.postgres.migrate_container:
+            yield from _container(app, migrate, f"{at}.migrate_container")
+            if database.postgres.migrations:
+                hint = "keep one of the two"
+                yield Problem(f"{at}.migrations", "beside migrate_container", hint)
+
+
+def _twice(at: str, names: list[str]) -> Iterator[Problem]:
+    """Names that differ in case, hyphens or underscores only would name the same resource."""
+    same = [re.sub("[^a-z0-9]", "", name.lower()) for name in names]
+    for name, count in Counter(same).items():
+        if count > 1:
+            last = len(same) - 1 - same[::-1].index(name)
+            yield Problem(f"{at}[{last}].name", f"used twice: {names[last]}", "rename one")
+
+
+def _container(app: Application, container: Container, at: str) -> Iterator[Problem]:
+    if bool(container.image_url) == (container.image is not None):
+        yield Problem(at, "needs either image_url or image", "write exactly one of them")
+    for n, variable in enumerate(container.env_vars):
+        yield from _variable(app, variable, f"{at}.env_vars[{n}]")
+
+
+def _variable(app: Application, variable: EnvVar, at: str) -> Iterator[Problem]:
+    given = [name for name in _SOURCES if getattr(variable, name) is not None]
+    if len(given) != 1:
+        said = ", ".join(given) or "none"
+        yield Problem(at, f"needs exactly one source, has: {said}", f"one of {', '.join(_SOURCES)}")
+    if variable.env_map is not None:
+        yield Problem(f"{at}.env_map", "not supported", "write each variable by itself")
+    yield from _references(app, variable, at)
+
+
+def _references(app: Application, variable: EnvVar, at: str) -> Iterator[Problem]:
+    blobstore, secret = variable.blobstore, variable.secret
+    bucket = None if blobstore is None else blobstore.name
+    hidden = None if secret is None else secret.secret_name
+    references = (
+        ("database", variable.database, [each.name for each in app.databases]),
+        ("blobstore.name", bucket, [each.name for each in app.blobstores]),
+        ("secret.secret_name", hidden, [each.name for each in app.secrets]),
+    )
+    for field, said, known in references:
+        if said is not None and said not in known:
+            hint = one_of(said, known) if known else "declare it in the application"
+            yield Problem(f"{at}.{field}", f"not declared: {said}", hint)

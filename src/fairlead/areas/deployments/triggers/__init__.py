@@ -1,0 +1,1 @@
+"""Pushes and people that start deployments: doors in, and what reads repositories for them."""

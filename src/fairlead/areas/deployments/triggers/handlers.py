@@ -1,0 +1,147 @@
+"""From the effects of triggers to repositories and the store, and back as commands.
+
+Each may be performed again: reading changes nothing, and what is published replaces what was
+published under the same id. A host that does not answer is asked again by the outbox; what no
+second try would mend is told to the trigger, which goes on with its other targets.
+"""
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import timedelta
+
+from fairlead import errors, values
+from fairlead.areas.deployments.domain.trigger.messages import (
+    FetchConfiguration,
+    PublishCheck,
+    Refuse,
+    ReportCommit,
+    ReportConfiguration,
+    ReportPublished,
+    ResolveCommit,
+)
+from fairlead.areas.deployments.registry import definitions
+from fairlead.areas.deployments.requests import AwsTarget
+from fairlead.areas.deployments.specs import build, reading
+from fairlead.areas.deployments.specs.application import Application
+from fairlead.areas.deployments.triggers.repositories import Repositories
+from fairlead.clients.github import CheckReport
+from fairlead.console.files import Document
+from fairlead.engine import outbox, service
+from fairlead.engine.store import protocol
+
+ATTEMPTS = 40
+"""With pauses of up to 5 minutes, about three hours: longer than GitHub limits anybody."""
+
+_LONGEST_REASON = 500
+_TIMEOUT = timedelta(seconds=90)
+_AT_ONCE = 8
+
+
+@dataclass(slots=True)
+class Desk:
+    """What handlers work with; the engine is known once the process runs one."""
+
+    repositories: Repositories
+    engine: Callable[[], service.Engine]
+    aws: AwsTarget | None = None
+    """Where deployments go; None where this control plane deploys nothing."""
+
+
+def handlers(desk: Desk) -> dict[type, outbox.Handler]:
+    async def resolve(effect: ResolveCommit, context: outbox.EffectContext) -> ReportCommit:
+        try:
+            return ReportCommit(await desk.repositories.resolve(effect.source))
+        except errors.FairleadError as error:
+            return ReportCommit("", _final(error, context))
+
+    async def fetch(
+        effect: FetchConfiguration, context: outbox.EffectContext
+    ) -> ReportConfiguration | Refuse:
+        try:
+            return await _fetched(desk, effect)
+        except errors.FairleadError as error:
+            return Refuse(effect.target.key, _final(error, context))
+
+    async def publish(effect: PublishCheck, context: outbox.EffectContext) -> ReportPublished:
+        source, problem = effect.source, ""
+        report = CheckReport(
+            source.repository,
+            source.commit,
+            f"fairlead: {effect.target}",
+            effect.external_id,
+            effect.check.value,
+            effect.summary,
+        )
+        try:
+            await desk.repositories.github.publish(report)
+        except errors.FairleadError as error:
+            problem = _final(error, context)
+        return ReportPublished(effect.target, effect.check, problem)
+
+    patient = outbox.Handler(resolve, _TIMEOUT, ATTEMPTS, limit=_AT_ONCE)
+    return {
+        ResolveCommit: patient,
+        FetchConfiguration: replace(patient, perform=fetch),
+        PublishCheck: replace(patient, perform=publish),
+    }
+
+
+def configured(
+    session: protocol.Session, effect: FetchConfiguration, app: Application, bucket: str
+) -> tuple[build.Built, int]:
+    """What is to be deployed, by what is stored now, and the version of its environment."""
+    target = effect.target
+    allowed = definitions.find(session, definitions.PUSH_TARGETS, target.key)
+    if allowed is None or allowed.content.repository != effect.source.repository:
+        raise errors.NotFound(
+            f"the push target is gone: {target.key}", hint="store it again and deploy once more"
+        )
+    environment, version, cluster = definitions.place(session, target.environment)
+    application = build.build_application(app, effect.source.commit)
+    return build.build_spec(application, environment, cluster, bucket, effect.flags), version
+
+
+async def _fetched(desk: Desk, effect: FetchConfiguration) -> ReportConfiguration:
+    target = effect.target
+    data = await desk.repositories.read(effect.source, target.path)
+    document, app = await asyncio.to_thread(_parsed, target.path, data)
+    if app.name != target.application:
+        # Else whoever writes to one repository could deploy in the place of another's.
+        raise errors.Rejected(
+            f"{target.path} describes another application: {app.name}",
+            hint=f"its push target is for {target.application}",
+        )
+
+    aws = desk.aws
+    if aws is None:
+        raise errors.Rejected(
+            "this control plane deploys nothing to AWS",
+            hint="name a bucket for it: FAIRLEAD_AWS_BUCKET",
+        )
+
+    def build_(session: protocol.Session) -> tuple[build.Built, int]:
+        with document.placed():
+            return configured(session, effect, app, aws.bucket)
+
+    made, version = await desk.engine().read(build_)
+    return ReportConfiguration(
+        target.key, made.spec, made.template, environment_version=version, queue=aws.queue
+    )
+
+
+def _parsed(path: str, data: bytes) -> tuple[Document, Application]:
+    try:
+        text = data.decode()
+    except UnicodeDecodeError as error:
+        raise errors.Rejected(f"not a text in UTF-8: {path}", hint="save it as UTF-8") from error
+    document = Document.parse(path, text)
+    with document.placed():
+        return document, reading.application(document.content)
+
+
+def _final(error: errors.FairleadError, context: outbox.EffectContext) -> str:
+    """What the trigger is told; raised again where a later try may pass."""
+    if isinstance(error, errors.Unavailable) and context.attempt < ATTEMPTS:
+        raise error
+    return values.redacted(error.message)[:_LONGEST_REASON]

@@ -1,0 +1,1 @@
+"""`fairlead resources …`, a file for each command."""

@@ -1,0 +1,1 @@
+"""Pure: descriptions in, types of resources with their properties out."""

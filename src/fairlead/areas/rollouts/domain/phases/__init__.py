@@ -1,0 +1,1 @@
+"""One module for each phase of a rollout: what it waits for, and what follows."""

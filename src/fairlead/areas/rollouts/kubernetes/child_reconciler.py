@@ -1,0 +1,122 @@
+"""The one loop beside the machine: what is done for a rollout's object after each reconcile.
+
+It makes the Services, puts slots back that a hand changed, holds a target again once it is
+promoted, and at the end gives back what was adopted and lets the object go. The machine does none
+of that: it runs without a cluster too and has no words for it, nothing is decided in it, and a
+target must be held in the moment it is seen whole, not after a way through the store
+(docs/decisions/0037-beside-the-machine.md). All that can be decided is asked for by effects.
+"""
+
+import contextlib
+from collections import OrderedDict
+from typing import Any
+
+from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.kubernetes import adopted_deployment, names, parsing
+from fairlead.areas.rollouts.kubernetes.collectors import RolloutMetrics
+from fairlead.areas.rollouts.kubernetes.context import RolloutContext, RolloutContexts
+from fairlead.areas.rollouts.kubernetes.kinds import RolloutKinds
+from fairlead.areas.rollouts.kubernetes.platform import Platform
+from fairlead.areas.rollouts.kubernetes.router import Router
+from fairlead.errors import Rejected
+from fairlead.kubernetes import objects
+from fairlead.kubernetes.cache.store import Cache, number
+from fairlead.kubernetes.controller.controller import AfterReconcile, Controller
+from fairlead.kubernetes.kinds import InvalidSpec
+from fairlead.kubernetes.writes import finalizers
+
+Object = dict[str, Any]
+_REMEMBERED = 20_000
+
+
+class ChildReconciler:
+    """What is done for an object after each reconcile, beside its machine."""
+
+    def __init__(
+        self,
+        contexts: RolloutContexts,
+        platform: Platform,
+        router: Router,
+        canaries: RolloutKinds,
+        metrics: RolloutMetrics,
+    ) -> None:
+        self._contexts = contexts
+        self._platform = platform
+        self._router = router
+        self._canaries = canaries
+        self._metrics = metrics
+        self._in_order: OrderedDict[str, tuple[object, ...]] = OrderedDict()
+        """How rollouts stood when there was nothing to do for them, by UID."""
+
+    def of(self, controller: Controller) -> AfterReconcile:
+        async def after_reconcile(obj: Object) -> float | None:
+            await self.after_reconcile(controller, obj)
+            return None
+
+        return after_reconcile
+
+    async def after_reconcile(self, controller: Controller, obj: Object) -> None:
+        self._count(controller, obj)
+        async with self._contexts.controller_context.write_locks.of(objects.uid_of(obj)):
+            self._contexts.controller_context.write_locks.check()
+            live = _as_held(controller.held.objects, obj)
+            if live is None or objects.uid_of(live) != objects.uid_of(obj):
+                return
+            if objects.is_deleting(live):
+                await self._leave(controller, live)
+            elif objects.uid_of(live) not in self._canaries.refused:
+                with contextlib.suppress(InvalidSpec):
+                    # The reconcile has said it: a target that is gone cannot be served.
+                    await self._look_after(self._contexts.context(controller, live))
+
+    async def _look_after(self, rollout_context: RolloutContext) -> None:
+        before = self._stand(rollout_context)
+        if self._in_order.get(rollout_context.uid) == before:
+            return
+        await self._platform.serve(rollout_context)
+        await self._platform.restore(rollout_context)
+        if rollout_context.parsed.is_target:
+            await adopted_deployment.hold_again(self._contexts, rollout_context, self._platform)
+        if self._stand(rollout_context) == before:
+            self._in_order[rollout_context.uid] = before
+            if len(self._in_order) > _REMEMBERED:
+                self._in_order.popitem(last=False)
+
+    def _stand(self, rollout_context: RolloutContext) -> tuple[object, ...]:
+        """All that decides whether the children are as they should be; any hand changes it."""
+        called, orders = rollout_context.parsed.names, self._contexts.orders
+        places = ((names.DEPLOYMENTS, called.deployments), (names.SERVICES, called.services))
+        versions = (
+            self._contexts.cache(rollout_context, api).version(
+                objects.Key(rollout_context.parsed.namespace, name)
+            )
+            for api, named in places
+            for name in named.values()
+        )
+        desired_objects = (orders.desired(rollout_context.uid, slot.value) for slot in Slot)
+        return (rollout_context.parsed.generation, *versions, *desired_objects)
+
+    async def _leave(self, controller: Controller, obj: Object) -> None:
+        """Give back what was adopted; then the object may go. Without a finalizer: nothing."""
+        if not finalizers.holds(obj, names.FINALIZER):
+            return
+        with contextlib.suppress(Rejected):
+            # One that could never be read must not stay for ever.
+            rollout_context = self._contexts.context(controller, obj)
+            await self._router.restore(rollout_context)
+            if rollout_context.parsed.is_target:
+                await adopted_deployment.give_back(self._contexts, rollout_context, self._platform)
+        await self._contexts.release(controller, obj)
+
+    def _count(self, controller: Controller, obj: Object) -> None:
+        phase = parsing.status_of(obj).phase
+        if phase:
+            self._metrics.phase(controller.kind, objects.key_of(obj), phase)
+
+
+def _as_held(cache: Cache, obj: Object) -> Object | None:
+    """The object as it is held now; mostly that is the one we have."""
+    key = objects.key_of(obj)
+    if cache.version(key) == number(objects.version_of(obj)):
+        return obj
+    return cache.get(key)

@@ -1,0 +1,1 @@
+"""What shares requests out, one file for each way; `provider_registry` finds them."""

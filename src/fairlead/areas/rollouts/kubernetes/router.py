@@ -1,0 +1,147 @@
+"""What shares a rollout's requests out: a provider says what is to be written, this writes it."""
+
+from typing import Any
+
+import structlog
+
+from fairlead.areas.rollouts.domain import messages
+from fairlead.areas.rollouts.domain.observation import ObservedRoute
+from fairlead.areas.rollouts.kubernetes import children, observe_cluster
+from fairlead.areas.rollouts.kubernetes.applied_orders import STANDING_BY
+from fairlead.areas.rollouts.kubernetes.context import RolloutContext, RolloutContexts
+from fairlead.areas.rollouts.kubernetes.routing.provider import (
+    Amend,
+    Apply,
+    DesiredRoute,
+    Remove,
+    Write,
+)
+from fairlead.errors import Conflict, NotFound
+from fairlead.kubernetes import rbac
+from fairlead.kubernetes.kinds import Api
+from fairlead.kubernetes.objects import Key
+from fairlead.kubernetes.writes import compare
+from fairlead.traffic.routes import STANDBY
+
+log = structlog.get_logger(__name__)
+Object = dict[str, Any]
+
+ROUTE = "route"
+# An object of somebody else may change between our read and our write.
+_TRIES = 4
+
+
+class Router:
+    """The port of a rollout over a provider."""
+
+    def __init__(self, contexts: RolloutContexts) -> None:
+        self._contexts = contexts
+
+    async def route(self, wanted: messages.SetRoute) -> None:
+        async with self._contexts.turn(wanted.name) as context:
+            orders = self._contexts.orders
+            if context is None or wanted.order < max(
+                orders.order(context.uid, part) for part in (ROUTE, STANDING_BY)
+            ):
+                return
+            if context.parsed.adopts:
+                await self._contexts.hold(context)
+            for tries in range(1, _TRIES + 1):
+                try:
+                    await self._write(context, wanted)
+                    break
+                except Conflict:
+                    if tries == _TRIES:
+                        raise
+                    await self._read_again(context)
+            context.controller.requeue(context.key)
+
+    async def shown(self, name: str) -> ObservedRoute | None:
+        context = self._contexts.context_of(name)
+        return None if context is None else self._contexts.see(context).route
+
+    async def give_back(self, gone: messages.ReleaseResources) -> None:
+        """Nothing: `after_reconcile` gives a route back before the object may go."""
+
+    async def restore(self, context: RolloutContext) -> None:
+        """The rollout is going: a route of somebody else gets all traffic on the primary."""
+        provider, site = (
+            self._contexts.provider(context.parsed),
+            children.site(context.parsed),
+        )
+        for write in provider.give_back(
+            site, observe_cluster.found(provider, site, context.snapshot)
+        ):
+            await self._perform(context, write)
+
+    async def _write(self, context: RolloutContext, wanted: messages.SetRoute) -> None:
+        provider, site = (
+            self._contexts.provider(context.parsed),
+            children.site(context.parsed),
+        )
+        snapshot = context.controller.surroundings(context.obj)
+        found = observe_cluster.found(provider, site, snapshot)
+        desired = DesiredRoute(
+            wanted.order, wanted.route, self._contexts.controller_context.clock.now()
+        )
+        writes = provider.writes(site, desired, found)
+        orders = self._contexts.orders
+        if wanted.route == STANDBY and all(self._is_so(context, write) for write in writes):
+            # This provider's proxies know the canary at weight 0 already: only the order is new.
+            orders.perform(context.uid, STANDING_BY, wanted.order)
+            return
+        for write in writes:
+            await self._perform(context, write)
+        orders.perform(context.uid, ROUTE, wanted.order)
+
+    def _is_so(self, context: RolloutContext, write: Write) -> bool:
+        if not isinstance(write, Apply):
+            return False
+        cache = self._contexts.cache(context, self._api(context, write.object))
+        live = cache.get(Key(context.parsed.namespace, write.object["metadata"]["name"]))
+        spec = {"apiVersion": write.object["apiVersion"], "spec": write.object["spec"]}
+        return live is not None and not compare.differences(spec, live)
+
+    async def _perform(self, context: RolloutContext, write: Write) -> None:
+        self._contexts.controller_context.write_locks.check()
+        match write:
+            case Apply(obj):
+                await self._contexts.apply(context, self._api(context, obj), obj, changing=True)
+            case Amend(ref):
+                key = Key(context.parsed.namespace, ref.name)
+                resource = rbac.resource(ref.api)
+                answer = await self._contexts.controller_context.client.patch(
+                    resource, key, write.patch, kind="json"
+                )
+                self._contexts.cache(context, ref.api).wrote(answer)
+            case Remove(ref):
+                cache = self._contexts.cache(context, ref.api)
+                live = cache.get(Key(context.parsed.namespace, ref.name))
+                if live is not None:
+                    await context.controller.held.applier.delete(cache, live)
+
+    async def _read_again(self, context: RolloutContext) -> None:
+        """Ask the server: our cache is behind what somebody else wrote."""
+        provider, site = (
+            self._contexts.provider(context.parsed),
+            children.site(context.parsed),
+        )
+        for ref in provider.refs(site):
+            key = Key(context.parsed.namespace, ref.name)
+            try:
+                found = await self._contexts.controller_context.client.get(
+                    rbac.resource(ref.api), key
+                )
+            except NotFound:
+                continue
+            self._contexts.cache(context, ref.api).wrote(found)
+
+    def _api(self, context: RolloutContext, obj: Object) -> Api:
+        provider, site = (
+            self._contexts.provider(context.parsed),
+            children.site(context.parsed),
+        )
+        for api in (*provider.apis, *(ref.api for ref in provider.refs(site))):
+            if api.kind == obj["kind"]:
+                return api
+        raise NotFound(f"not a kind of this provider: {obj['kind']}", hint="declare it in apis")

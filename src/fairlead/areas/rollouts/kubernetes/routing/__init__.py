@@ -1,0 +1,1 @@
+"""What providers of routes share: backends, writes, weights, and the marks on their objects."""

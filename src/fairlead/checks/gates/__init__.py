@@ -1,0 +1,1 @@
+"""Who opens a gate, one file for each provider; `fairlead.checks.provider` finds them."""

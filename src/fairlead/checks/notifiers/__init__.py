@@ -1,0 +1,1 @@
+"""Who hears news, one file for each provider; `fairlead.checks.provider` finds them."""

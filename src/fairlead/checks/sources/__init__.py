@@ -1,0 +1,1 @@
+"""Where numbers come from, one file for each provider; `fairlead.checks.provider` finds them."""

@@ -1,0 +1,101 @@
+"""Timers by hand: list what waits, retry or discard what is dead."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import click
+
+from fairlead.console import clients, local_engine, options, printing
+from fairlead.engine import messages, visibility
+
+
+@click.group()
+def timers() -> None:
+    """List, retry or discard timers that have not fired.
+
+    A timer that its stream refused too often is dead until somebody retries or discards it.
+    """
+
+
+@timers.command("list")
+@click.option("--dead", is_flag=True, help="Only dead timers.")
+@click.option(
+    "--limit",
+    type=click.IntRange(1, 500),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Show at most this many.",
+)
+@options.output
+def list_(dead: bool, limit: int, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
+    """Show timers that wait, are held by a worker, or are dead."""
+    which = dead or None
+    with options.source() as asked:
+        found = asked.read(
+            lambda session: visibility.timers(session, dead=which, limit=limit),
+            lambda server: server.timers(limit, dead=which),
+        )
+    if as_json:
+        printing.document([_data(each) for each in found])
+    elif found:
+        _show(found)
+    else:
+        printing.talk("no dead timers" if dead else "no timers")
+
+
+@timers.command()
+@click.argument("stream")
+@click.argument("name")
+def retry(stream: str, name: str) -> None:
+    """Fire the dead timer NAME of STREAM anew."""
+    owner = messages.parse_stream(stream)
+    server = clients.server(options.settings().web)
+    if server is None:
+        local_engine.with_engine(lambda engine: engine.retry_timer(owner, name))
+    else:
+        server.change_timer(owner, name, "retry")
+    printing.talk(f"retried: {name}")
+
+
+@timers.command()
+@click.argument("stream")
+@click.argument("name")
+def discard(stream: str, name: str) -> None:
+    """Discard the dead timer NAME of STREAM for good; it will not fire."""
+    owner = messages.parse_stream(stream)
+    server = clients.server(options.settings().web)
+    if server is None:
+        local_engine.with_engine(lambda engine: engine.discard_timer(owner, name))
+    else:
+        server.change_timer(owner, name, "discard")
+    printing.talk(f"discarded: {name}")
+
+
+def _data(view: visibility.TimerView) -> dict[str, Any]:
+    return {
+        "stream": view.stream,
+        "name": view.name,
+        "command": view.command,
+        "attempts": view.attempts,
+        "due_at": view.due_at,
+        "held": view.held,
+        "dead_at": view.dead_at,
+        "error": view.error,
+    }
+
+
+def _show(found: Sequence[visibility.TimerView]) -> None:
+    rows = [
+        (
+            each.stream,
+            each.name,
+            each.command,
+            "dead" if each.dead_at else "held" if each.held else "waiting",
+            str(each.attempts),
+            printing.moment(each.due_at),
+            each.error or "",
+        )
+        for each in found
+    ]
+    printing.columns(("STREAM", "TIMER", "COMMAND", "STATE", "ATTEMPTS", "DUE", "ERROR"), rows)

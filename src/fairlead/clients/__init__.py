@@ -1,0 +1,1 @@
+"""One client per outside system; they know no area."""

@@ -1,1 +1,0 @@
-"""What delivery means: pure machines, no I/O, no clock, no randomness."""

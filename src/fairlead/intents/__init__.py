@@ -1,1 +1,0 @@
-"""The doors: authorise, deduplicate, submit."""

@@ -1,0 +1,1 @@
+"""One kind at work: its queue, its reconciler, and who leads."""

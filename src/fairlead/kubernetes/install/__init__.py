@@ -1,0 +1,1 @@
+"""What installs an operator in a cluster: its kinds, its rights, its pod."""

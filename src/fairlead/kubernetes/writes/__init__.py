@@ -1,0 +1,1 @@
+"""Every way we change the cluster: children, status, Events, finalizers."""

@@ -1,0 +1,120 @@
+"""The words of the field: those of our own that left stay out, and a package has each name once."""
+
+import ast
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from tests.architecture.sources import ROOT, Source, sources
+
+LEFT = (
+    # Types and events, by their exact spelling: a common word in lower case may well be meant.
+    "Anchorage", "Berth", "Door", "Flotilla", "Founded", "GoingHome", "GoTogether", "Herald",
+    "HomeBegan", "Lexicon", "LookAsked", "MoveBegan", "PartWays", "Refounded", "Repertoire",
+    "Shipyard", "Sighted", "Spoken", "Straightened", "TakenBack", "AT_HOME",
+)  # fmt: skip
+"""Names that left; what they are called now is in docs and code."""
+
+SAID = (
+    "at home", "berths?", "errands?", "flotillas?", "go home", "goes home", "going home",
+    "shipyards?", "stations?", "taken back", "took .{1,20} home", "takes? .{1,20} home",
+    "the way home", "went home", "wish(?:es|ed)?",
+)  # fmt: skip
+"""Words and phrases that left, in any case; an underscore counts as a space."""
+
+NAMES = re.compile(rf"(?<![A-Za-z])(?:{'|'.join(LEFT)})(?![a-z])")
+PHRASES = re.compile(rf"(?<![A-Za-z])(?:{'|'.join(SAID)})(?![A-Za-z])", re.IGNORECASE)
+
+ELSEWHERE = ("tests/architecture/test_glossary.py",)
+"""This list itself."""
+
+HISTORY = ("docs/decisions/",)
+TWICE: Mapping[tuple[str, str], str] = {
+    ("src/fairlead/analysis", "Name"): "a name in an expression, and a name in a document",
+    ("src/fairlead/analysis", "Outliers"): "the rule as it is written, and as it is applied",
+}
+"""Names that a package has twice, with the reason."""
+
+
+def test_no_word_that_left_is_in_our_code() -> None:
+    ours = (file for file in sources() if not file.path.startswith(ELSEWHERE))
+
+    assert [fault for file in ours for fault in words_that_left(file.path, file.text)] == []
+
+
+def test_no_word_that_left_is_on_our_pages() -> None:
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
+    pages += [page for kind in ("html", "js") for page in (ROOT / "src").rglob(f"*.{kind}")]
+    ours = {page.relative_to(ROOT).as_posix(): page for page in sorted(pages)}
+
+    faults = [
+        fault
+        for path, page in ours.items()
+        if not path.startswith(HISTORY) and Path(path).name != "CHANGELOG.md"
+        for fault in words_that_left(path, page.read_text(encoding="utf-8"))
+    ]
+
+    assert faults == []
+
+
+def test_no_package_has_a_public_class_name_twice() -> None:
+    assert sorted(set(names_twice(sources("src"))) - set(TWICE)) == []
+
+
+def test_every_exception_for_a_name_is_still_needed() -> None:
+    assert set(TWICE) <= set(names_twice(sources("src")))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "class TakenBack: ...",
+        "raise Rejected('it is going home')",
+        "def test_a_bad_version_goes_home() -> None: ...",
+        '"""It takes the whole group home."""',
+        "# The Wish of a user.",
+        "route = AT_HOME",
+        "cache ──► queue ──► Door.look(key)",
+        "# One of the stations.",
+    ],
+)
+def test_a_word_that_left_is_found(text: str) -> None:
+    assert len(list(words_that_left("a.py", f"ok\n{text}"))) == 1
+    assert next(iter(words_that_left("a.py", f"ok\n{text}"))).startswith("a.py:2: ")
+
+
+def test_words_that_only_look_alike_are_well() -> None:
+    text = "home = Path.home()\nWELL_FOUNDED = 50\nlexicon = codec.events\nthe berthing\na door"
+
+    assert list(words_that_left("a.py", text)) == []
+
+
+def test_a_name_twice_in_a_package_is_found_and_a_private_one_is_not() -> None:
+    files = [
+        Source("src/a/one.py", "class Kind: ...\nclass _Own: ..."),
+        Source("src/a/two.py", "class Kind: ...\nclass _Own: ..."),
+        Source("src/a/b/three.py", "class Kind: ..."),
+    ]
+
+    assert list(names_twice(files)) == [("src/a", "Kind")]
+
+
+def words_that_left(path: str, text: str) -> Iterator[str]:
+    for number, line in enumerate(text.splitlines(), 1):
+        found = NAMES.search(line) or PHRASES.search(line.replace("_", " "))
+        if found:
+            yield f"{path}:{number}: {found[0]}"
+
+
+def names_twice(files: Iterable[Source]) -> Iterator[tuple[str, str]]:
+    """Package and name of each public class that more than one of its modules defines."""
+    places: dict[tuple[str, str], set[str]] = defaultdict(set)
+    for file in files:
+        package = PurePosixPath(file.path).parent.as_posix()
+        for node in file.tree.body:
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                places[package, node.name].add(file.path)
+    return (place for place, paths in places.items() if len(paths) > 1)

@@ -1,0 +1,71 @@
+"""The same centre, far wider or narrower, beyond what the traffic explains."""
+
+import random
+
+import pytest
+
+from fairlead.analysis import classify, judge, looks, statistics, verdict
+
+EQUAL = looks.Plan(once=True, share=0.5)
+RULE = classify.Rule("metric")
+
+
+def wide(seed: int, spread: float) -> list[float]:
+    """The same centre to the last digit, in an order of its own."""
+    values = [100 + spread * statistics.normal_quantile((place + 0.5) / 60) for place in range(60)]
+    return random.Random(seed).sample(values, 60)
+
+
+def find(
+    before: float, after: float, rule: classify.Rule = RULE, plan: looks.Plan = EQUAL
+) -> verdict.Finding:
+    return judge.find(rule, wide(1, before), wide(2, after), judge.Bench(plan=plan))
+
+
+@pytest.mark.parametrize(
+    ("direction", "wider", "narrower"),
+    [("either", "High", "Low"), ("increase", "High", "Pass"), ("decrease", "Low", "Pass")],
+)
+def test_spread_counts_on_the_side_that_is_watched(
+    direction: str, wider: str, narrower: str
+) -> None:
+    rule = classify.Rule("metric", direction=classify.Direction(direction))
+
+    assert find(4, 60, rule).label.value == wider
+    assert find(60, 4, rule).label.value == narrower
+
+
+def test_the_reason_tells_both_spreads() -> None:
+    assert "spread shrank: typical distance from the median" in find(60, 4).reason
+
+
+def test_fewer_requests_explain_a_wider_spread() -> None:
+    tenth, unknown = looks.Plan(once=True, share=0.1), looks.ONCE
+
+    assert find(20, 100).label is verdict.Label.HIGH
+    assert find(20, 100, plan=tenth).label is verdict.Label.PASS
+    assert find(20, 100, plan=unknown).label is verdict.Label.PASS
+
+
+def test_an_allowed_increase_holds_for_spread_too() -> None:
+    limits = classify.EffectLimits(allowed_increase=10.0, critical_increase=100.0)
+    rule = classify.Rule("metric", effect=limits, critical=True)
+
+    four_times, fifteen_times = find(20, 80, rule), find(5, 75, rule)
+
+    assert four_times.label is verdict.Label.PASS
+    assert (fifteen_times.label, fifteen_times.critical) == (verdict.Label.HIGH, False)
+
+
+def test_a_spread_that_is_small_beside_the_level_is_none() -> None:
+    assert find(0.1, 2).label is verdict.Label.PASS
+
+
+def test_a_side_that_is_often_better_is_not_worse_for_being_uneven() -> None:
+    """As a version that gets warm while it is held against one that was cold all the time."""
+    rule = classify.Rule("metric", direction=classify.Direction.INCREASE)
+    uneven = [99.7, 22.9, 98.4, 31.2, 97.4, 26.9, 99.7, 22.9, 98.4]
+
+    then = judge.find(rule, [99.75] * 9, uneven, judge.Bench(plan=EQUAL))
+
+    assert then.label is verdict.Label.PASS

@@ -1,0 +1,1 @@
+"""Tests of the release of a content, as the document has it."""

@@ -1,0 +1,89 @@
+"""What people see of a release: sentences, the verbs that fit, and who gets what."""
+
+from dataclasses import replace
+
+import pytest
+
+from fairlead import errors
+from fairlead.areas.content.domain import population
+from fairlead.areas.content.domain.release import messages, view
+from fairlead.areas.content.domain.release.declared_verbs import VERBS
+from fairlead.areas.content.domain.release.place import Flag
+from fairlead.engine.testing import START
+from tests.unit.areas.content.domain.release import samples
+
+SENTENCES = {
+    "new": "nothing is in progress",
+    "clearing": "the share goes to nobody before 1.0.2 is deployed",
+    "deploying": "1.0.2 is being deployed, to nobody yet",
+    "raising": "the share goes to 10 %",
+    "baking": "10 % get 1.0.2",
+    "paused": "10 % get 1.0.2; paused: lunch (by rita)",
+    "awaiting": "10 % has baked; a person decides",
+    "reverting": "everybody returns to 1.0.1: odd archives",
+    "restoring": "1.0.1 is being restored: deployment failed: version not found: 1.0.2",
+    "settling": "everybody gets 1.0.2; the share goes to nobody",
+    "promoted": "everybody gets 1.0.2",
+}
+OPEN = {
+    "new": (),
+    "proposed": ("approve", "reject"),
+    "deploying": ("abort",),
+    "baking": ("pause", "abort"),
+    "paused": ("resume", "abort"),
+    "awaiting": ("advance", "promote", "pause", "abort"),
+    "promoting": (),
+    "proposed again": ("approve", "reject", "pause", "abort"),
+}
+
+
+@pytest.mark.parametrize("name", SENTENCES)
+def test_a_sentence_tells_where_it_stands(name: str) -> None:
+    assert view.sentence(samples.states()[name].state) == SENTENCES[name]
+
+
+@pytest.mark.parametrize("name", OPEN)
+def test_only_verbs_that_fit_are_open(name: str) -> None:
+    assert view.open_verbs(samples.states()[name].state, START) == OPEN[name]
+
+
+def test_every_declared_verb_has_its_command() -> None:
+    made = {name: type(view.command(name, "ann", "why")).__name__ for name in VERBS}
+
+    assert made == {name: verb.command for name, verb in VERBS.items()}
+    assert view.command("approve", "ann", revision="1.0.2") == messages.Approve("ann", "1.0.2")
+    with pytest.raises(errors.Rejected, match="unknown verb"):
+        view.command("explode", "ann")
+
+
+def test_a_summary_tells_proposal_canary_and_outcome() -> None:
+    again = view.summary(samples.states()["proposed again"].state, START)
+    done = view.summary(samples.states()["promoted"].state, START)
+
+    assert (again.canary, again.share, again.step, again.steps) == ("1.0.2", "10", 1, 2)
+    assert (again.proposed, again.proposed_by) == ("1.0.3", "rita")
+    assert (done.outcome, done.canary, done.share) == ("1.0.2: Promoted", "", "0")
+
+
+def test_who_gets_what_by_our_own_share_and_by_a_flag() -> None:
+    own = samples.baking().state
+    flagged = replace(own, place=replace(samples.PLACE, flag=Flag("gathering")))
+    ids = [f"cluster-{number}" for number in range(200)]
+
+    by_own = {each: view.who(own, each).version for each in ids}
+    by_flag = {each: view.who(flagged, each).channel for each in ids}
+
+    chosen = population.Population(own.salt, own.asked_share)
+    assert by_own == {
+        each: "1.0.2" if chosen.channel(each) is population.Channel.CANARY else "1.0.1"
+        for each in ids
+    }
+    assert {each for each in ids if by_flag[each] == "canary"} == {
+        each for each in ids if population.bucket("gathering", each) <= 10
+    }
+    assert view.who(own, "").channel == view.who(flagged, "").channel == "stable"
+
+
+def test_while_instances_are_replaced_an_answer_is_not_settled() -> None:
+    assert not view.who(samples.promoting().state, "a").settled
+    assert view.who(samples.states()["promoted"].state, "a").settled

@@ -1,0 +1,1 @@
+"""Tests of how a release of content is performed."""

@@ -1,0 +1,204 @@
+"""The API of releases: propose, review by somebody else, steer, look who gets what."""
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from fairlead.areas.content.domain.release import view
+from fairlead.areas.content.domain.release.draft import stream
+from fairlead.areas.content.domain.release.place import Versions
+from fairlead.engine.messages import command_id
+from tests import contents
+from tests.fakes import content as fakes
+from tests.unit.areas.rollouts.test_workload_api import scoped
+from tests.unit.web import rig
+
+AT = "/api/v1/releases"
+# Everything of a plane without tokens is asked by `local`.
+LOCAL = "local"
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """A control plane, the world behind it, and the file of a release."""
+
+    site: rig.Site
+    world: fakes.World
+    file: dict[str, Any]
+
+    async def propose(self, version: str = "1.0.2", **more: Any) -> httpx.Response:
+        words = {"release": self.file, "version": version, "why": "new rules", **more}
+        return await self.site.client.post(AT, json=words)
+
+    async def approved(self, version: str = "1.0.2", **more: Any) -> None:
+        """By somebody else, until it bakes or is at rest."""
+        (await self.propose(version, **more)).raise_for_status()
+        await self.tell("approve", "paul")
+        await fakes.until(
+            self.site.engine,
+            lambda one: not one.proposed and one.phase in {"Baking", "Idle", "AwaitingDecision"},
+        )
+
+    async def tell(self, verb: str, by: str) -> None:
+        asked, id_ = view.command(verb, by), command_id(f"{verb} by {by}")
+        await self.site.engine.submit(stream("gathering"), asked, id_)
+
+
+@pytest.fixture
+async def plane(tmp_path: Path) -> AsyncIterator[Plane]:
+    for version in ("1.0.1", "1.0.2"):
+        contents.write(tmp_path / "versions" / version, contents.version_files(version))
+    source = {"directory": str(tmp_path / "versions")}
+    file = {
+        "content": {"name": "gathering", "kind": "gathering", "source": source},
+        "local": {"port": 8000},
+        "steps": [{"share": 10, "bake": "2h"}, {"share": 50, "bake": "2h"}],
+    }
+    world = fakes.World()
+    async with rig.site(tmp_path / "state", world.cast()) as site:
+        yield Plane(site, world, file)
+
+
+async def test_a_proposal_waits_for_somebody_else(plane: Plane) -> None:
+    answer = await plane.propose(stable="1.0.1")
+
+    told = answer.json()["release"]
+    assert (told["phase"], told["proposed"], told["proposed_by"]) == ("Proposed", "1.0.2", LOCAL)
+    refused = await plane.site.client.post(f"{AT}/gathering/approve", json={})
+    assert refused.status_code == 403
+    assert "somebody else" in refused.json()["error"]["hint"]
+    assert plane.world.versions is None
+
+
+async def test_an_approved_release_is_shown_with_steps_verbs_and_history(plane: Plane) -> None:
+    await plane.approved(stable="1.0.1")
+
+    found = (await plane.site.client.get(f"{AT}/gathering")).json()
+
+    assert found["release"]["sentence"] == "10 % get 1.0.2"
+    assert [step["state"] for step in found["steps"]] == ["here", "ahead"]
+    assert found["verbs"] == ["pause", "abort"]
+    assert found["news"][0]["kind"] == "ShareSet"
+    assert found["news"][-1]["by"] == LOCAL
+    listed = (await plane.site.client.get(AT)).json()["items"]
+    assert [one["name"] for one in listed] == ["gathering"]
+
+
+async def test_a_verb_is_taken_once_and_refused_where_it_does_not_fit(plane: Plane) -> None:
+    await plane.approved(stable="1.0.1")
+    body = {"why": "lunch", "id": "once"}
+
+    first, again = [
+        (await plane.site.client.post(f"{AT}/gathering/pause", json=body)).json() for _ in range(2)
+    ]
+    resumed = await plane.site.client.post(f"{AT}/gathering/promote", json={})
+
+    assert first["release"]["phase"] == "Paused"
+    assert (first["receipt"]["duplicate"], again["receipt"]["duplicate"]) == (False, True)
+    assert resumed.status_code == 400
+    unknown = await plane.site.client.post(f"{AT}/gathering/explode", json={})
+    assert unknown.status_code == 404
+    assert (await plane.site.client.get(f"{AT}/other")).status_code == 404
+
+
+@pytest.mark.requirement("content 11")
+async def test_an_emergency_release_goes_through_while_the_flag_server_is_away(
+    plane: Plane,
+) -> None:
+    await plane.approved(stable="1.0.1")
+    plane.world.away = True
+
+    await plane.propose("1.0.7", emergency=True)
+    await plane.tell("approve", "pia")
+    told = await fakes.until(plane.site.engine, lambda one: one.stable == "1.0.7")
+
+    assert told.phase == "Settling"
+    assert plane.world.versions == Versions("1.0.7")
+    assert plane.world.share.share == 1000
+    plane.world.away = False
+    await fakes.until(plane.site.engine, lambda one: one.phase == "Idle")
+    assert plane.world.share.share == 0
+
+
+async def test_who_gets_what(plane: Plane) -> None:
+    await plane.approved(stable="1.0.1")
+    share = plane.world.share
+
+    for identity in ("cluster-1", "cluster-2", "cluster-30"):
+        found = await plane.site.client.get(f"{AT}/gathering/who", params={"id": identity})
+        channel = share.channel(identity).value
+        version = "1.0.2" if channel == "canary" else "1.0.1"
+        expected = {"identity": identity, "channel": channel, "version": version, "settled": True}
+        assert found.json() == expected
+
+
+async def test_the_difference_of_two_versions(plane: Plane) -> None:
+    await plane.propose(stable="1.0.1")
+
+    found = (await plane.site.client.get(f"{AT}/gathering/difference")).json()
+
+    assert (found["stable"], found["other"]) == ("1.0.1", "1.0.2")
+    assert '- "version": "1.0.1",' in found["lines"]
+    assert '+ "version": "1.0.2",' in found["lines"]
+
+
+async def test_nothing_to_compare_is_not_found(plane: Plane) -> None:
+    await plane.approved("1.0.1", emergency=True)
+
+    assert (await plane.site.client.get(f"{AT}/gathering/difference")).status_code == 404
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"version": "../x"}, "not a version"),
+        ({"why": " "}, "no reason"),
+        ({"release": {"content": {}}}, "name"),
+        ({"when": "now"}, "when"),
+    ],
+)
+async def test_a_proposal_without_sense_is_refused(
+    plane: Plane, change: dict[str, Any], told: str
+) -> None:
+    answer = await plane.propose(**{"stable": "1.0.1", **change})
+
+    assert answer.status_code == 400
+    assert told in answer.text
+
+
+async def test_a_proposal_is_no_command_for_the_door_of_streams(plane: Plane) -> None:
+    await plane.propose(stable="1.0.1")
+    body = {"type": "Propose", "data": {}}
+
+    answer = await plane.site.client.post("/api/v1/streams/release/gathering/commands", json=body)
+
+    assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("namespace", "flag", "status"),
+    [
+        ("staging", "staging", 200),
+        ("prod", "staging", 403),
+        ("staging", "prod", 403),
+    ],
+)
+async def test_a_token_with_a_scope_acts_on_its_own_namespace_and_flags_only(
+    plane: Plane, namespace: str, flag: str, status: int
+) -> None:
+    file = {
+        **{key: value for key, value in plane.file.items() if key != "local"},
+        "environment": "staging",
+        "kubernetes": {"namespace": namespace, "deployment": "gathering"},
+        "flag": {"name": "gathering", "environment": flag},
+    }
+    words = {"release": file, "version": "1.0.2", "why": "new rules", "stable": "1.0.1"}
+    own = await scoped(plane.site, "staging")
+
+    then = await plane.site.client.post(AT, json=words, headers=own)
+
+    assert then.status_code == status, then.text

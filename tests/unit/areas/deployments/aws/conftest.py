@@ -1,0 +1,21 @@
+"""A database server without the databases that earlier tests made."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from fairlead.clients.postgres import administration
+from tests.unit.areas.deployments.migrations.conftest import pg_dump
+from tools.servers.postgres import Databases
+
+__all__ = ["pg_dump"]
+ENVIRONMENT = "fl-test"
+NAME = "fl_test_shop_fl_orders"
+
+
+@pytest.fixture
+def server(postgres_server: Databases) -> Iterator[str]:
+    admin = administration.Administration(administration.connector(postgres_server.admin_url))
+    admin.destroy(NAME, confirmed=NAME)
+    yield postgres_server.admin_url
+    admin.destroy(NAME, confirmed=NAME)

@@ -1,0 +1,66 @@
+"""A database with a table of every kind of trouble, and the pg_dump that knows its version."""
+
+from collections.abc import Callable
+
+import psycopg
+import pytest
+
+from fairlead.areas.deployments.migrations import evaluation, files
+from tools.servers.postgres_install import installed_wheel
+
+ROLE = "fairlead_test_reader"
+SCHEMA = """
+CREATE DOMAIN dom AS int CHECK (value > 0);
+CREATE TYPE en AS ENUM ('a', 'b');
+CREATE TABLE p (id int PRIMARY KEY);
+CREATE TABLE t (
+  id int PRIMARY KEY, a int, b varchar(10), c text, d int NOT NULL DEFAULT 1, n numeric(6,2),
+  ts timestamp, ck int, pid int, CONSTRAINT a_filled CHECK (a IS NOT NULL)
+);
+ALTER TABLE t ADD CONSTRAINT ck_nv CHECK (ck > 0) NOT VALID;
+CREATE INDEX t_a ON t (a);
+CREATE UNIQUE INDEX t_uq ON t (a);
+CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NEW; END';
+CREATE TRIGGER tg BEFORE INSERT ON t FOR EACH ROW EXECUTE FUNCTION f();
+CREATE VIEW v AS SELECT id FROM t;
+CREATE TABLE pt (id int) PARTITION BY RANGE (id);
+CREATE TABLE pt1 PARTITION OF pt FOR VALUES FROM (0) TO (10);
+CREATE TABLE pt2 (id int);
+CREATE TABLE empty (id int PRIMARY KEY, a int, b varchar(10));
+INSERT INTO p SELECT generate_series(1, 2000);
+INSERT INTO t SELECT i, i, 'b', 'c', 1, 1, now(), 1, i FROM generate_series(1, 2000) i;
+INSERT INTO pt VALUES (1);
+INSERT INTO pt2 VALUES (11);
+ANALYZE;
+"""
+ROLE_ONCE = f"""
+DO $$ BEGIN CREATE ROLE {ROLE}; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL;
+END $$
+"""
+
+Evaluate = Callable[..., evaluation.Evaluation]
+
+
+@pytest.fixture(scope="session")
+def pg_dump() -> str:
+    return str(installed_wheel().programs / "pg_dump")
+
+
+@pytest.fixture
+def target(postgres_url: str) -> str:
+    with psycopg.connect(postgres_url, autocommit=True) as connection:
+        connection.execute(ROLE_ONCE)
+        connection.execute(SCHEMA)
+    return postgres_url
+
+
+@pytest.fixture
+def evaluate(target: str, pg_dump: str) -> Evaluate:
+    """Evaluates texts as migrations, one after the other."""
+
+    def run(*texts: str, **more: object) -> evaluation.Evaluation:
+        found = [files.Migration(f"{at}", f"{at}_test.sql", text) for at, text in enumerate(texts)]
+        request = evaluation.Request(target, found, pg_dump=pg_dump, **more)  # type: ignore[arg-type]  # by name
+        return evaluation.evaluate(request)
+
+    return run

@@ -1,0 +1,216 @@
+"""The runner on a real PostgreSQL: order, records, crashes, locks and a second runner."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from fairlead import errors
+from fairlead.areas.deployments.migrations import files, runner, scratch, version_table
+from fairlead.clients.postgres.connection import Patience
+
+# They count copies on a server that workers share: one after the other.
+pytestmark = pytest.mark.xdist_group("evaluation")
+
+TABLE = files.Migration("1", "1_table.sql", "CREATE TABLE a (id int); INSERT INTO a VALUES (1)")
+INDEX = files.Migration(
+    "2",
+    "2_index.sql",
+    "ALTER TABLE a ADD b int; CREATE INDEX CONCURRENTLY a_b ON a (b); INSERT INTO a VALUES (2)",
+)
+
+
+def count(url: str, question: str) -> int:
+    with scratch.admin(url) as connection:
+        ((found,),) = connection.execute(question.encode()).fetchall()
+    return int(found)
+
+
+def states(url: str, *wanted: files.Migration) -> list[str]:
+    return [state for _, state in runner.status(url, wanted)]
+
+
+def test_what_is_pending_is_applied_once_and_in_order(postgres_url: str) -> None:
+    assert states(postgres_url, TABLE, INDEX) == ["pending", "pending"]
+
+    first = runner.run(postgres_url, [TABLE, INDEX])
+    second = runner.run(postgres_url, [TABLE, INDEX])
+
+    assert first.applied == ("1_table.sql", "2_index.sql")
+    assert second.applied == ()
+    assert states(postgres_url, TABLE, INDEX) == ["applied", "applied"]
+    assert count(postgres_url, "SELECT count(*) FROM a") == 2
+
+
+def test_a_migration_that_fails_leaves_nothing_of_itself(postgres_url: str) -> None:
+    broken = files.Migration("2", "2_broken.sql", "CREATE TABLE b (); SELECT 1 / 0")
+
+    with pytest.raises(errors.Rejected, match=r"2_broken\.sql: division by zero"):
+        runner.run(postgres_url, [TABLE, broken])
+
+    assert states(postgres_url, TABLE, broken) == ["applied", "pending"]
+    assert count(postgres_url, "SELECT count(*) FROM pg_class WHERE relname = 'b'") == 0
+
+
+def test_an_edited_migration_is_refused(postgres_url: str) -> None:
+    runner.run(postgres_url, [TABLE])
+    edited = files.Migration("1", "1_table.sql", "CREATE TABLE other ()")
+
+    with pytest.raises(errors.Conflict, match=r"edited since: 1_table\.sql"):
+        runner.run(postgres_url, [edited])
+
+
+def test_a_run_cut_between_done_and_recorded_goes_on_without_doing_twice(
+    postgres_url: str,
+) -> None:
+    runner.run(postgres_url, [TABLE])
+    with scratch.admin(postgres_url) as connection:
+        connection.execute("ALTER TABLE a ADD b int")
+        version_table.record(connection, INDEX, 1, 3)
+        connection.execute("CREATE INDEX CONCURRENTLY a_b ON a (b)")
+
+    assert states(postgres_url, INDEX) == ["partial"]
+    runner.run(postgres_url, [TABLE, INDEX])
+
+    assert states(postgres_url, INDEX) == ["applied"]
+    assert count(postgres_url, "SELECT count(*) FROM a") == 2
+
+
+def test_a_half_made_index_is_made_anew(postgres_url: str) -> None:
+    unique = files.Migration("2", "2_index.sql", "CREATE UNIQUE INDEX CONCURRENTLY a_u ON a (id)")
+    runner.run(postgres_url, [TABLE])
+    with scratch.admin(postgres_url) as connection:
+        connection.execute("INSERT INTO a VALUES (1)")
+    with pytest.raises(errors.Rejected, match="could not create unique index"):
+        runner.run(postgres_url, [TABLE, unique])
+    invalid = "SELECT count(*) FROM pg_index WHERE NOT indisvalid"
+    assert count(postgres_url, invalid) == 1
+    with scratch.admin(postgres_url) as connection:
+        connection.execute("DELETE FROM a")
+
+    runner.run(postgres_url, [TABLE, unique])
+
+    assert count(postgres_url, invalid) == 0
+    assert count(postgres_url, "SELECT count(*) FROM pg_class WHERE relname = 'a_u'") == 1
+
+
+def test_a_long_lock_is_waited_for_and_told(postgres_url: str) -> None:
+    runner.run(postgres_url, [TABLE])
+    told: list[str] = []
+    with psycopg.connect(postgres_url) as holder:
+        holder.execute("LOCK TABLE a")
+        patience = Patience(
+            0.05, attempts=3, sleep=lambda _: _end_at(told, holder), tell=told.append
+        )
+
+        runner.run(postgres_url, [TABLE, INDEX], patience)
+
+    assert told == [
+        "2_index.sql: a lock is held by others, attempt 2 follows",
+        "2_index.sql: a lock is held by others, attempt 3 follows",
+        "applied: 2_index.sql",
+    ]
+
+
+def _end_at(told: list[str], holder: psycopg.Connection[tuple[object, ...]]) -> None:
+    if len(told) == 2:
+        holder.rollback()
+
+
+def test_a_lock_that_is_never_given_ends_the_run(postgres_url: str) -> None:
+    runner.run(postgres_url, [TABLE])
+    with psycopg.connect(postgres_url) as holder:
+        holder.execute("LOCK TABLE a")
+        patience = Patience(0.05, attempts=2, sleep=lambda _: None)
+
+        with pytest.raises(errors.Unavailable, match="no lock after 2 attempts"):
+            runner.run(postgres_url, [TABLE, INDEX], patience)
+
+    assert states(postgres_url, INDEX) == ["pending"]
+
+
+def test_two_runners_do_not_run_at_once(postgres_url: str) -> None:
+    with scratch.admin(postgres_url) as other:
+        other.execute("SELECT pg_advisory_lock(%s)", (runner.ADVISORY_KEY,))
+
+        with pytest.raises(errors.Unavailable, match="another runner"):
+            runner.run(postgres_url, [TABLE])
+
+
+def test_a_database_that_goes_away_is_told(postgres_url: str) -> None:
+    kill = files.Migration("1", "1_kill.sql", "SELECT pg_terminate_backend(pg_backend_pid())")
+
+    with pytest.raises(errors.Unavailable, match=r"1_kill\.sql: the database went away"):
+        runner.run(postgres_url, [kill])
+
+    assert states(postgres_url, kill) == ["pending"]
+
+
+@pytest.mark.parametrize("dirty", [False, True])
+def test_versions_of_golang_migrate_count(postgres_url: str, *, dirty: bool) -> None:
+    with scratch.admin(postgres_url) as connection:
+        connection.execute("CREATE TABLE schema_migrations (version bigint, dirty boolean)")
+        connection.execute("INSERT INTO schema_migrations VALUES (1, %s)", (dirty,))
+        connection.execute("CREATE TABLE a (id int)")
+
+    if dirty:
+        with pytest.raises(errors.Conflict, match="dirty at version: 1"):
+            states(postgres_url, TABLE)
+    else:
+        assert states(postgres_url, TABLE, INDEX) == ["applied", "pending"]
+
+
+@pytest.mark.parametrize(
+    ("names", "found"),
+    [
+        (["10_b.sql", "9_a.sql", "notes.txt"], ["9_a.sql", "10_b.sql"]),
+        (["000002_b.up.sql", "000002_b.down.sql", "000001_a.up.sql"], None),
+        (["V1.2__b.sql", "V1__a.sql"], ["V1__a.sql", "V1.2__b.sql"]),
+    ],
+)
+def test_a_folder_is_read_in_order(
+    tmp_path: Path, names: list[str], found: list[str] | None
+) -> None:
+    for name in names:
+        (tmp_path / name).write_text("SELECT 1")
+
+    read = [each.name for each in files.read([tmp_path])]
+
+    assert read == (found or ["000001_a.up.sql", "000002_b.up.sql"])
+
+
+def _alembic(folder: Path) -> None:
+    (folder / "env.py").write_text("")
+
+
+def _unnumbered(folder: Path) -> None:
+    (folder / "shop.sql").write_text("SELECT 1")
+
+
+def _twice(folder: Path) -> None:
+    (folder / "1_a.sql").write_text("SELECT 1")
+    (folder / "01_b.sql").write_text("SELECT 1")
+
+
+def _binary(folder: Path) -> None:
+    (folder / "1_a.sql").write_bytes(b"\xff\xfe")
+
+
+@pytest.mark.parametrize(
+    ("fill", "said"),
+    [
+        (_alembic, "migrations of Alembic"),
+        (_unnumbered, "without a number"),
+        (_twice, "two migrations of one version"),
+        (_binary, "unreadable migration"),
+        (lambda _: None, "no migrations in"),
+    ],
+)
+def test_a_folder_that_makes_no_sense_is_refused(
+    tmp_path: Path, fill: Callable[[Path], None], said: str
+) -> None:
+    fill(tmp_path)
+
+    with pytest.raises(errors.Rejected, match=said):
+        files.read([tmp_path])

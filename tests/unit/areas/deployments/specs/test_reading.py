@@ -1,0 +1,111 @@
+"""Files of applications, environments and clusters: what they say, and what is wrong in them."""
+
+from typing import Any
+
+import pytest
+
+from fairlead import errors
+from fairlead.areas.deployments.specs import reading
+from tests.unit.areas.deployments.specs.files import APP, CLUSTER, ENV
+
+
+def problems(refused: pytest.ExceptionInfo[errors.Invalid]) -> dict[str, str]:
+    return {each.path: each.message for each in refused.value.problems}
+
+
+def with_variable(**variable: Any) -> dict[str, Any]:
+    container = {"name": "app", "image": {"name": "shop"}, "env_vars": [{"name": "X", **variable}]}
+    return {**APP, "runtimes": [{"name": "web", "containers": [container]}]}
+
+
+def test_an_application_with_all_it_may_say_is_read() -> None:
+    app = reading.application(APP)
+
+    assert app.databases[0].postgres.db_extensions == ["pg_trgm"]
+    assert app.runtimes[0].routes[0].port == 8080
+    assert app.runtimes[0].worker_config is not None
+
+
+def test_every_mistake_is_told_at_once() -> None:
+    content = {"name": "shop", "runtimes": [{"name": "web", "contaners": []}], "secret": []}
+
+    with pytest.raises(errors.Invalid) as refused:
+        reading.application(content)
+
+    assert problems(refused) == {
+        "runtimes[0].containers": "missing",
+        "runtimes[0].contaners": "unknown field",
+        "secret": "unknown field",
+    }
+
+
+@pytest.mark.parametrize(
+    ("variable", "path", "message"),
+    [
+        ({}, "", "needs exactly one source, has: none"),
+        ({"value": "1", "database": "orders"}, "", "exactly one source, has: value, database"),
+        ({"database": "order"}, ".database", "not declared: order"),
+        ({"blobstore": {"name": "x"}}, ".blobstore.name", "not declared: x"),
+        (
+            {"secret": {"secret_name": "x", "json_key": "y"}},
+            ".secret.secret_name",
+            "not declared: x",
+        ),
+    ],
+)
+def test_a_variable_has_one_source_that_is_declared(
+    variable: dict[str, Any], path: str, message: str
+) -> None:
+    with pytest.raises(errors.Invalid) as refused:
+        reading.application(with_variable(**variable))
+
+    told = problems(refused)
+    assert message in told[f"runtimes[0].containers[0].env_vars[0]{path}"]
+
+
+def test_names_are_used_once_and_routes_find_their_container() -> None:
+    runtime = {
+        "name": "web",
+        "containers": [{"name": "app", "image": {"name": "shop"}}, {"name": "app"}],
+        "routes": [{"prefix": "/", "target_container": "ap"}],
+    }
+
+    with pytest.raises(errors.Invalid) as refused:
+        reading.application({"name": "shop", "runtimes": [runtime]})
+
+    assert problems(refused) == {
+        "runtimes[0].containers[1].name": "used twice: app",
+        "runtimes[0].containers[1]": "needs either image_url or image",
+        "runtimes[0].routes[0].target_container": "unknown container: ap",
+    }
+
+
+@pytest.mark.parametrize("name", ["Shop", "s", "my-shop", "1shop"])
+def test_a_name_that_would_part_a_stacks_name_wrongly_is_refused(name: str) -> None:
+    with pytest.raises(errors.Invalid, match="name"):
+        reading.application({"name": name})
+
+
+def test_a_freeze_has_a_time_zone_and_ends_after_it_begins() -> None:
+    freeze = {"from": "2030-01-02T00:00:00Z", "until": "2030-01-01T00:00:00Z"}
+    naive = {"from": "2030-01-01T00:00:00", "until": "2030-01-02T00:00:00Z"}
+
+    with pytest.raises(errors.Invalid, match="ends before it begins"):
+        reading.environment({**ENV, "deployments": {"freezes": [freeze]}})
+    with pytest.raises(errors.Invalid, match="timezone"):
+        reading.environment({**ENV, "deployments": {"freezes": [naive]}})
+
+
+def test_what_is_not_in_the_cluster_is_told() -> None:
+    cluster = reading.cluster(CLUSTER)
+    elsewhere = {"name": "x", "postgres": {"server_group": "mian"}}
+
+    with pytest.raises(errors.Invalid, match="unknown server group: mian") as refused:
+        reading.check_servers(
+            reading.application({"name": "shop", "databases": [elsewhere]}), cluster
+        )
+    assert "did you mean main?" in refused.value.hint
+    with pytest.raises(errors.Invalid, match="unknown cluster: west"):
+        reading.check_environment(reading.environment({**ENV, "cluster_name": "west"}), cluster)
+    reading.check_environment(reading.environment(ENV), cluster)
+    reading.check_servers(reading.application(APP), cluster)

@@ -1,0 +1,122 @@
+"""The door for deployments: who may ask for one, and what becomes of it."""
+
+import copy
+import dataclasses
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairlead import bootstrap
+from fairlead.access import tokens
+from fairlead.areas.deployments import requests
+from fairlead.areas.deployments.domain import messages
+from fairlead.engine.messages import command_id, stream_name
+from fairlead.web.services import Services
+from tests.unit.areas.deployments.asked import WORDS
+from tests.unit.areas.deployments.specs.files import CLUSTER
+from tests.unit.areas.rollouts.test_workload_api import scoped
+from tests.unit.web import rig
+
+TARGET = requests.AwsTarget("aws@test", "templates")
+NAME = "prod-eu/shop/v1"
+
+
+async def post(site: rig.Site, body: Any, target: Any = TARGET, **headers: str) -> Any:
+    known = Services({requests.AWS_TARGET: target} if target else None)
+    site.app.state.context = dataclasses.replace(site.context, services=known)
+    return await site.client.post("/api/v1/deployments", json=body, headers=headers)
+
+
+async def stored(site: rig.Site) -> dict[str, str]:
+    """The cluster and the environment of the request, as an admin keeps them; its token."""
+    admin = rig.bearer(await site.token(tokens.Role.ADMIN))
+    environment = {**WORDS["environment"], "cluster_name": CLUSTER["name"]}
+    for plural, content in (("clusters", CLUSTER), ("environments", environment)):
+        answer = await site.client.post(f"/api/v1/{plural}", json=content, headers=admin)
+        assert answer.status_code == 200, answer.text
+    return admin
+
+
+@pytest.mark.requirement("deployer Q1", "deployer Q4", "deployer Q6", "deployer Q7")
+async def test_a_deployment_is_built_and_queued(tmp_path: Path) -> None:
+    async with rig.site(tmp_path, bootstrap.installation()) as site:
+        first = (await post(site, WORDS)).json()
+        again = (await post(site, WORDS)).json()
+        stream = (await site.client.get(f"/api/v1/streams/deployment/{NAME}")).json()
+        whole = (await site.client.get(f"/api/v1/deployments/{NAME}")).json()["whole"]
+        effects = (await site.client.get("/api/v1/effects")).json()
+
+    assert (first["name"], first["revision"], first["url"]) == (NAME, "v1", f"deployment/{NAME}")
+    assert (first["receipt"]["events"] > 0, again["receipt"]["events"]) == (True, 0)
+    assert stream["queue"] == "aws@test"
+    assert whole["template"]["bucket"] == "templates"
+    assert whole["parameters"]["ImageWebApp"] == "registry.example/shop:v1"
+    assert effects
+
+
+async def test_the_same_version_after_an_end_is_another_deployment(tmp_path: Path) -> None:
+    async with rig.site(tmp_path, bootstrap.installation()) as site:
+        await post(site, WORDS)
+        await site.engine.submit(
+            stream_name("deployment", NAME), messages.Terminate("ann"), command_id("end")
+        )
+        second = (await post(site, WORDS)).json()
+
+    assert second["name"] == f"{NAME}.d2"
+
+
+async def test_other_content_under_the_same_name_is_a_conflict(tmp_path: Path) -> None:
+    async with rig.site(tmp_path, bootstrap.installation()) as site:
+        await post(site, WORDS)
+        other = await post(site, {**WORDS, "flags": ["quick"]})
+
+    assert other.status_code == 409
+    assert "other content" in other.json()["error"]["message"]
+
+
+async def test_to_deploy_takes_the_role_and_the_environment(tmp_path: Path) -> None:
+    async with rig.site(tmp_path, bootstrap.installation()) as site:
+        operator = rig.bearer(await site.token(tokens.Role.OPERATOR))
+        foreign, own = await scoped(site, "staging"), await scoped(site, "prod-eu")
+        refused = [await post(site, WORDS, **each) for each in (operator, foreign)]
+        unseen = await site.client.get(f"/api/v1/deployments/{NAME}", headers=foreign)
+        unknown = await post(site, WORDS, **own)
+        await stored(site)
+        taken = await post(site, WORDS, **own)
+
+    assert [each.status_code for each in refused] == [403, 403]
+    assert unseen.status_code == 404
+    assert (unknown.status_code, "no such environment" in unknown.text) == (404, True)
+    assert taken.status_code == 200, taken.text
+
+
+@pytest.mark.requirement("deployer Q2", "deployer Q3")
+async def test_who_deploys_acts_as_what_is_stored_says_not_as_the_request_says(
+    tmp_path: Path,
+) -> None:
+    cluster = copy.deepcopy(CLUSTER)
+    cluster["aws"]["o5_deployer"] = {"assume_role_arn": "arn:aws:iam::999999999999:role/theirs"}
+    async with rig.site(tmp_path, bootstrap.installation()) as site:
+        own, admin = await scoped(site, "prod-eu"), await stored(site)
+        await post(site, {**WORDS, "cluster": cluster}, **own)
+        mine = await site.client.get(f"/api/v1/deployments/{NAME}", headers=admin)
+        await post(site, {**WORDS, "version": "v2", "cluster": cluster}, **admin)
+        second = f"/api/v1/deployments/{NAME.replace('v1', 'v2')}"
+        theirs = await site.client.get(second, headers=admin)
+
+    assert mine.json()["whole"]["assume_role"] != theirs.json()["whole"]["assume_role"]
+    assert theirs.json()["whole"]["assume_role"].endswith("role/theirs")
+
+
+async def test_mistakes_come_back_with_their_fields(tmp_path: Path) -> None:
+    app = copy.deepcopy(WORDS["application"])
+    app["databases"][0]["postgres"]["server_group"] = "other"
+    async with rig.site(tmp_path, bootstrap.installation()) as site:
+        answer = await post(site, {**WORDS, "application": app})
+        nowhere = await post(site, WORDS, target=None)
+
+    problems = answer.json()["error"]["problems"]
+    assert [each["path"] for each in problems] == ["application.databases[0].postgres.server_group"]
+    assert nowhere.status_code == 404
+    assert "FAIRLEAD_AWS_BUCKET" in nowhere.json()["error"]["hint"]

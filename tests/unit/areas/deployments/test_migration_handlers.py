@@ -1,0 +1,101 @@
+"""A migration machine on the engine with a real PostgreSQL behind it."""
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import psycopg
+import pytest
+
+from fairlead.areas.deployments import migration_handlers
+from fairlead.areas.deployments.domain import migration
+from fairlead.areas.deployments.domain.spec import Server, Work
+from fairlead.areas.deployments.migrations import files
+from fairlead.clients.postgres import administration, connection
+from fairlead.engine import messages, service, visibility
+from fairlead.engine.store import sqlite
+from tools.servers.postgres import Databases
+
+pytestmark = pytest.mark.xdist_group("administration")
+NAME = "fairlead_test_machine"
+GOOD = files.Migration("1", "1_shop.sql", "CREATE TABLE shop (id int)")
+BAD = files.Migration("2", "2_shop.sql", "CREATE TABLE shop (id int)")
+
+
+@pytest.fixture
+def server(postgres_server: Databases) -> Iterator[str]:
+    admin = administration.Administration(administration.connector(postgres_server.admin_url))
+    admin.destroy(NAME, confirmed=NAME)
+    yield postgres_server.admin_url
+    admin.destroy(NAME, confirmed=NAME)
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """A server and migrations that the test has in its hand."""
+
+    address: str
+    wanted: Sequence[files.Migration]
+
+    def url(self, _: Work) -> str:
+        return self.address
+
+    def migrations(self, _: Work) -> Sequence[files.Migration]:
+        return self.wanted
+
+    def hand_over(self, work: Work, token: str) -> None: ...
+
+    def run_task(self, work: Work, token: str) -> str:
+        raise AssertionError(token)
+
+    def task_ended(self, work: Work, task: str) -> str | None:
+        raise AssertionError(task)
+
+
+async def ended(store: Path, url: str, wanted: Sequence[files.Migration]) -> list[str]:
+    kept = sqlite.SqliteStore(store)
+    kept.migrate()
+    handlers = migration_handlers.handlers(Here(url, wanted))
+    parts = service.Parts(kept, (migration.MIGRATION,), handlers)
+    stream = migration.stream("d1")
+    async with service.Engine(parts).running() as engine:
+        with engine.watch() as signal:
+            work = Work(Server("main"), NAME, migrations="shop")
+            ask = migration.MigratePostgresDatabase("d1", work)
+            await engine.submit(stream, ask, messages.command_id("ask"))
+            async with asyncio.timeout(60):
+                while not (await engine.read(lambda s: visibility.stream(s, stream))).ended_at:
+                    await signal.wait()
+                    signal.clear()
+        events = await engine.read(lambda s: visibility.events(s, stream))
+    return [f"{event.type} {event.data}" for event in events]
+
+
+@pytest.mark.requirement("deployer Q21", "deployer Q22", "deployer Q23", "deployer Q24")
+async def test_a_database_is_made_migrated_and_owned(server: str, tmp_path: Path) -> None:
+    events = await ended(tmp_path / "a.db", server, [GOOD])
+
+    assert events[-1].startswith("MigrationCompleted")
+    with psycopg.connect(connection.of_database(server, NAME)) as inside:
+        ((owner,),) = inside.execute(
+            "SELECT tableowner FROM pg_tables WHERE tablename = 'shop'"
+        ).fetchall()
+    assert owner == NAME
+
+
+async def test_the_sql_runs_as_the_owner_and_not_as_the_administrator(
+    server: str, tmp_path: Path
+) -> None:
+    greedy = files.Migration("1", "1_role.sql", "CREATE ROLE fairlead_test_greedy")
+    events = await ended(tmp_path / "a.db", server, [greedy])
+
+    assert events[-1].startswith("MigrationFailed")
+    assert "permission denied" in events[-1]
+
+
+async def test_a_migration_that_cannot_work_fails_the_machine(server: str, tmp_path: Path) -> None:
+    events = await ended(tmp_path / "a.db", server, [GOOD, BAD])
+
+    assert events[-1].startswith("MigrationFailed")
+    assert "2_shop.sql: relation" in events[-1]

@@ -1,0 +1,111 @@
+"""What a rollout shows of itself: one sentence, and conditions in the words that tools know."""
+
+import datetime as dt
+
+from fairlead.analysis.limits import Limits
+from fairlead.areas.rollouts.domain import messages, states, view
+from fairlead.areas.rollouts.domain.plan.spec import Spec
+from fairlead.areas.rollouts.domain.plan.strategy import Pace, Strategy
+from fairlead.checks.spec import Check
+from fairlead.values import Percent
+from tests.unit.areas.rollouts.domain.stories import ended, live
+from tests.unit.areas.rollouts.domain.world import BAD, Habits, World
+
+
+def conditions(world: World) -> dict[str, tuple[str, str]]:
+    return {each.type: (each.status, each.reason) for each in view.conditions(world.state())}
+
+
+def test_a_stable_rollout_is_ready_and_nothing_else() -> None:
+    world = live()
+    ended(world)
+
+    assert view.sentence(world.state()).startswith("v2 has had all traffic since ")
+    assert conditions(world) == {
+        "Ready": ("True", "Stable"),
+        "Progressing": ("False", "Stable"),
+        "Stalled": ("False", "Stable"),
+        "Degraded": ("False", "AsDesired"),
+    }
+
+
+def test_a_rollout_is_found_by_what_a_person_asks_for() -> None:
+    world = live()
+    world.run_until(states.Analysing)
+    running = view.attributes(world.state())
+    world.send(messages.Pause("ada", "lunch"))
+
+    assert running == {
+        "phase": "Progressing",
+        "namespace": "",
+        "stable": "v1",
+        "canary": "v2",
+        "waiting": False,
+    }
+    assert view.attributes(world.state()) == {**running, "phase": "Paused", "waiting": True}
+    assert view.attributes(states.Unknown()) == {"phase": "Unknown"}
+
+
+def test_a_running_rollout_progresses_and_is_not_known_to_be_ready() -> None:
+    world = live()
+    world.run_until(states.Analysing)
+
+    assert view.sentence(world.state()).startswith("at 10 % since ")
+    assert conditions(world)["Ready"] == ("Unknown", "Progressing")
+    assert conditions(world)["Progressing"] == ("True", "Progressing")
+
+
+def test_a_paused_rollout_does_not_progress_and_says_who_paused_it() -> None:
+    world = live()
+    world.run_until(states.Analysing)
+    world.send(messages.Pause("ada", "lunch"))
+
+    assert view.sentence(world.state()).endswith("; paused by ada: lunch")
+    assert conditions(world)["Progressing"] == ("False", "Paused")
+
+
+def test_a_rolled_back_version_leaves_the_rollout_degraded_with_its_reason() -> None:
+    world = live(habits=Habits(verdicts={"v2": BAD}))
+    world.run_until(states.RollingBack)
+    rolling_back = view.sentence(world.state())
+    why = ended(world).why
+
+    assert rolling_back.startswith("rolling back since ")
+    assert view.sentence(world.state()).endswith(f"; v2 was rolled back: {why}")
+    assert conditions(world)["Ready"] == ("False", "RolledBack")
+    assert conditions(world)["Degraded"] == ("True", "RolledBack")
+
+
+ENDLESS = Check("errors", success="result < 1", limits=Limits(interval=dt.timedelta(seconds=30)))
+SLOW = Spec(Strategy(steps=(Pace(Percent(10), dt.timedelta(minutes=5), approve=True),)), (ENDLESS,))
+
+
+def test_a_time_that_is_over_is_not_waited_for_any_more() -> None:
+    world = live(SLOW)
+    world.run_until(states.Analysing)
+    world.run(longest=200)
+    before = view.sentence(world.state(), world.now)
+    world.run(longest=600)
+
+    assert before.endswith("good so far, holding until 12:05 at least, waiting for approval")
+    assert view.sentence(world.state(), world.now).endswith(
+        ", 1 of 1 checks good so far, waiting for approval"
+    )
+
+
+def test_a_check_without_a_count_is_waited_for_until_its_first_measurement() -> None:
+    world = live(SLOW)
+    world.run_until(states.Analysing)
+
+    assert "waiting for 1 of 1 checks" in view.sentence(world.state(), world.now)
+
+
+def test_what_is_published_leaves_out_what_is_over_then() -> None:
+    world = live(SLOW)
+    world.run_until(states.Analysing)
+    world.run(longest=600)
+    world.send(messages.Pause("ada", "lunch"))
+
+    published = [each for each in world.effects if isinstance(each, messages.PublishStatus)]
+
+    assert "holding until" not in published[-1].status.message

@@ -1,0 +1,28 @@
+"""How people write checks and times; what does not hold is refused at its path."""
+
+import datetime as dt
+
+import pytest
+
+from fairlead import errors
+from fairlead.checks import rules
+from fairlead.checks.spec import WEB, CheckKind
+
+
+def test_a_check_is_read_from_its_words() -> None:
+    words = rules.CheckWords(name="errors", query="sum(x)", high=0.01, interval="1m30s", count=3)
+
+    (check,) = rules.checks([words], "checks")
+
+    assert (check.name, check.query, check.kind) == ("errors", "sum(x)", CheckKind.METRIC)
+    assert check.limits.interval == dt.timedelta(seconds=90)
+    assert rules.checks([rules.CheckWords(name="a", web="https://a")], "")[0].source == WEB
+
+
+def test_all_that_does_not_hold_is_told_with_its_path() -> None:
+    words = [rules.CheckWords(name="a"), rules.CheckWords(name="b", query="x", interval="1x")]
+
+    with pytest.raises(errors.Invalid) as refused:
+        rules.checks(words, "checks")
+
+    assert [each.path for each in refused.value.problems] == ["checks[0]", "checks[1].interval"]

@@ -1,0 +1,241 @@
+"""Administration on a real PostgreSQL without superuser, as on managed services; cut anywhere."""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import psycopg
+import pytest
+
+from fairlead import errors
+from fairlead.clients.postgres import administration
+from fairlead.clients.postgres.administration import Administration, Database, NewUser
+from fairlead.clients.postgres.connection import Connection, Patience
+from tools.servers.postgres import Databases
+
+# Roles are the server's: two workers would take each other's away.
+pytestmark = pytest.mark.xdist_group("administration")
+NAME = "fairlead_test_shop"
+ADMIN = "fairlead_test_admin"
+FIRST, SECOND = NewUser(f"{NAME}_1", "first"), NewUser(f"{NAME}_2", "second")
+STATE = """
+SELECT (SELECT array_agg(rolname || rolcanlogin ORDER BY rolname) FROM pg_roles
+  WHERE starts_with(rolname, 'fairlead_test_shop')),
+  (SELECT array_agg(datname ORDER BY datname) FROM pg_database WHERE datname = 'fairlead_test_shop')
+"""
+
+
+class Cut(Exception):
+    """The process is gone."""
+
+
+@pytest.fixture
+def managed(postgres_server: Databases) -> Iterator[str]:
+    """An administrator without superuser."""
+    _sweep(postgres_server)
+    with psycopg.connect(postgres_server.admin_url, autocommit=True) as server:
+        server.execute(f"CREATE ROLE {ADMIN} LOGIN CREATEROLE CREATEDB PASSWORD 'x'".encode())
+    parts = psycopg.conninfo.conninfo_to_dict(postgres_server.admin_url)
+    try:
+        yield psycopg.conninfo.make_conninfo("", **{**parts, "user": ADMIN, "password": "x"})
+    finally:
+        _sweep(postgres_server)
+
+
+def _sweep(server: Databases) -> None:
+    server.drop_database(NAME)
+    with psycopg.connect(server.admin_url, autocommit=True) as connection:
+        rows = connection.execute(
+            "SELECT rolname FROM pg_roles WHERE starts_with(rolname, %s) OR rolname = %s"
+            " ORDER BY rolname DESC",
+            (NAME, ADMIN),
+        ).fetchall()
+        for (role,) in rows:
+            connection.execute(f"DROP OWNED BY {role} CASCADE".encode())
+            connection.execute(f"DROP ROLE {role}".encode())
+
+
+def state(url: str) -> Any:
+    with administration.connector(url)("") as server:
+        return server.execute(STATE.encode()).fetchone()
+
+
+def signed_in(url: str, user: NewUser) -> Connection:
+    parts = psycopg.conninfo.conninfo_to_dict(url)
+    mine = {**parts, "dbname": NAME, "user": user.name, "password": user.password}
+    return psycopg.connect(psycopg.conninfo.make_conninfo("", **mine), autocommit=True)
+
+
+def owners(url: str) -> set[str]:
+    with administration.connector(url)(NAME) as inside:
+        rows = inside.execute(
+            "SELECT DISTINCT r.rolname FROM pg_class c JOIN pg_roles r ON r.oid = c.relowner"
+            " WHERE c.relnamespace = 'public'::regnamespace"
+        ).fetchall()
+    return {role for (role,) in rows}
+
+
+@pytest.mark.requirement("deployer Q21")
+def test_upsert_makes_role_database_and_extensions_and_again_changes_nothing(managed: str) -> None:
+    server = Administration(administration.connector(managed))
+
+    server.upsert(Database(NAME, ("plpgsql",)))
+    made = state(managed)
+    server.upsert(Database(NAME, ("plpgsql",)))
+
+    assert made == ([f"{NAME}false"], [NAME])
+    assert state(managed) == made
+
+
+@pytest.mark.requirement("deployer Q22", "deployer Q24")
+def test_clean_up_gives_everything_to_the_owner(managed: str) -> None:
+    server = Administration(administration.connector(managed))
+    server.upsert(Database(NAME))
+    with administration.connector(managed)(NAME) as inside:
+        inside.execute(f"GRANT CREATE ON SCHEMA public TO {ADMIN}".encode())
+        inside.execute("CREATE TABLE public.a (id serial PRIMARY KEY)")
+        inside.execute("CREATE TABLE public.p (id int) PARTITION BY RANGE (id)")
+        inside.execute("CREATE VIEW public.v AS SELECT 1")
+        inside.execute("CREATE MATERIALIZED VIEW public.m AS SELECT 1")
+        inside.execute("CREATE SEQUENCE public.s")
+
+    changed = server.clean_up(NAME)
+    again = server.clean_up(NAME)
+
+    assert changed == ["public.a", "public.m", "public.p", "public.s", "public.v"]
+    assert again == []
+    assert owners(managed) == {NAME}
+
+
+def test_rotation_lets_the_new_user_in_and_retires_the_old(managed: str) -> None:
+    server = Administration(administration.connector(managed))
+    server.upsert(Database(NAME))
+    server.rotate(NAME, FIRST)
+    with signed_in(managed, FIRST) as application:
+        application.execute("CREATE TABLE public.mine (id int)")
+
+    gone = server.rotate(NAME, SECOND)
+
+    assert gone == [FIRST.name]
+    with signed_in(managed, SECOND) as application:
+        application.execute("INSERT INTO public.mine VALUES (1)")
+    with pytest.raises(psycopg.OperationalError):
+        signed_in(managed, FIRST)
+
+
+def test_both_users_live_until_the_new_credentials_are_kept(managed: str) -> None:
+    server = Administration(administration.connector(managed))
+    server.upsert(Database(NAME))
+    server.rotate(NAME, FIRST)
+
+    server.rotate(NAME, SECOND, retire=False)
+
+    signed_in(managed, FIRST).close()
+    signed_in(managed, SECOND).close()
+
+
+def test_destroy_wants_the_name_twice_and_leaves_nothing(managed: str) -> None:
+    server = Administration(administration.connector(managed))
+    server.upsert(Database(NAME))
+    server.rotate(NAME, FIRST)
+
+    with pytest.raises(errors.Rejected, match="not confirmed"):
+        server.destroy(NAME, confirmed="other")
+    assert state(managed)[1] == [NAME]
+    server.destroy(NAME, confirmed=NAME)
+    server.destroy(NAME, confirmed=NAME)
+
+    assert state(managed) == (None, None)
+
+
+class _Cutting(Administration):
+    """Dies after so many statements."""
+
+    left = 0
+
+    def _do(self, server: Connection, statement: Any) -> None:
+        super()._do(server, statement)
+        self.left -= 1
+        if self.left == 0:
+            raise Cut
+
+
+def story(server: Administration) -> None:
+    server.upsert(Database(NAME, ("plpgsql",)))
+    server.rotate(NAME, FIRST)
+    server.rotate(NAME, SECOND)
+
+
+def test_cut_after_any_statement_the_next_run_ends_the_same(
+    managed: str, postgres_server: Databases
+) -> None:
+    whole = Administration(administration.connector(managed))
+    story(whole)
+    wanted, cuts = state(managed), 0
+
+    while True:
+        whole.destroy(NAME, confirmed=NAME)
+        cutting = _Cutting(administration.connector(managed))
+        cutting.left = cuts + 1
+        with contextlib.suppress(Cut):
+            story(cutting)
+            break
+        cuts += 1
+        story(whole)
+        assert state(managed) == wanted, cuts
+
+    assert cuts > 10
+
+
+def test_a_lock_is_waited_for_and_told(managed: str, postgres_server: Databases) -> None:
+    told: list[str] = []
+    with contextlib.ExitStack() as stack:
+        patience = Patience(0.05, 3, sleep=lambda _: stack.close(), tell=told.append)
+        server = Administration(administration.connector(managed), patience)
+        server.upsert(Database(NAME))
+        with administration.connector(managed)(NAME) as inside:
+            inside.execute(f"GRANT CREATE ON SCHEMA public TO {ADMIN}".encode())
+            inside.execute("CREATE TABLE public.a (id int)")
+        holder = stack.enter_context(psycopg.connect(postgres_server.url(NAME)))
+        holder.execute("LOCK TABLE public.a")
+
+        changed = server.clean_up(NAME)
+
+    assert changed == ["public.a"]
+    assert told == ["a lock is held by others, attempt 2 follows"]
+
+
+@pytest.mark.parametrize("name", ['a"; DROP ROLE x; --', "", "Shop", "1a", "a" * 64])
+def test_a_name_that_could_be_sql_is_refused(name: str) -> None:
+    with pytest.raises(errors.Rejected, match="not a name"):
+        Database(name)
+
+
+def test_passwords_are_in_no_error_and_no_repr(managed: str) -> None:
+    server = Administration(administration.connector(managed))
+
+    with pytest.raises(errors.Rejected) as caught:
+        server.rotate("fairlead_test_shop_none", NewUser("fairlead_test_shop_none_1", "s3cret"))
+
+    assert "s3cret" not in f"{caught.value}{NewUser('a', 's3cret')!r}"
+
+
+class _Listening(Administration):
+    """Keeps what was sent, as a server's log does."""
+
+    sent = ""
+
+    def _do(self, server: Connection, statement: Any) -> None:
+        self.sent += statement.as_string(server)
+        super()._do(server, statement)
+
+
+def test_the_server_is_never_sent_a_password_in_the_clear(managed: str) -> None:
+    server = _Listening(administration.connector(managed))
+    server.upsert(Database(NAME))
+
+    server.rotate(NAME, FIRST)
+
+    assert "PASSWORD" in server.sent
+    assert FIRST.password not in server.sent
+    signed_in(managed, FIRST).close()

@@ -1,0 +1,159 @@
+"""Flags of Unleash: fetched, kept while it is away and beyond a restart, never half changed."""
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from fairlead.clients.unleash import Access, Flags
+
+IDS = [f"cluster-{number:04}" for number in range(1000)]
+
+
+def flexible(rollout: int, **more: Any) -> dict[str, Any]:
+    parameters = {"rollout": str(rollout), "stickiness": "userId", "groupId": "gathering"}
+    return {"name": "flexibleRollout", "parameters": parameters, "constraints": [], **more}
+
+
+@dataclass
+class Unleash:
+    """Answers like Unleash's API for clients, with one flag; counts what it was asked."""
+
+    strategies: list[dict[str, Any]] = field(default_factory=list)
+    status: int = 200
+    url: str = ""
+    asked: list[dict[str, str]] = field(default_factory=list)
+
+    async def features(self, request: web.Request) -> web.Response:
+        self.asked.append(dict(request.headers))
+        if self.status != 200:
+            return web.Response(status=self.status)
+        flag = {"name": "gathering", "enabled": True, "strategies": self.strategies}
+        body = json.dumps({"version": 2, "features": [flag]})
+        etag = f'"{hash(body)}"'
+        if request.headers.get("If-None-Match") == etag:
+            return web.Response(status=304)
+        return web.Response(text=body, content_type="application/json", headers={"ETag": etag})
+
+
+@pytest.fixture
+async def unleash() -> AsyncIterator[Unleash]:
+    made = Unleash()
+    app = web.Application()
+    app.router.add_get("/api/client/features", made.features)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/api"
+    yield made
+    await runner.cleanup()
+
+
+def inside(flags: Flags) -> set[str]:
+    return {each for each in IDS if flags.enabled("gathering", each)}
+
+
+async def test_a_gradual_rollout_lets_its_share_in_and_a_higher_one_keeps_them(
+    unleash: Unleash,
+) -> None:
+    unleash.strategies = [flexible(30)]
+    flags = Flags(Access(unleash.url, "default:development.secret"))
+    await flags.start(5)
+    before = inside(flags)
+
+    unleash.strategies = [flexible(60)]
+    await flags.refresh(5)
+
+    assert 250 < len(before) < 350
+    assert before < inside(flags)
+    assert flags.degraded == ""
+    assert unleash.asked[0]["Authorization"] == "default:development.secret"
+
+
+async def test_constraints_are_evaluated_as_unleash_does(unleash: Unleash) -> None:
+    only = {"contextName": "userId", "operator": "IN", "values": ["cluster-0007"]}
+    unleash.strategies = [flexible(100, constraints=[only])]
+    flags = Flags(Access(unleash.url, ""))
+
+    await flags.start(5)
+
+    assert inside(flags) == {"cluster-0007"}
+    assert not flags.enabled("unknown", "cluster-0007")
+
+
+async def test_nothing_new_is_not_sent_again(unleash: Unleash) -> None:
+    unleash.strategies = [flexible(100)]
+    flags = Flags(Access(unleash.url, ""))
+    await flags.start(5)
+
+    await flags.refresh(5)
+
+    assert "If-None-Match" in unleash.asked[1]
+    assert len(inside(flags)) == 1000
+    assert flags.degraded == ""
+
+
+@pytest.mark.requirement("content 20")
+@pytest.mark.parametrize("status", [401, 404, 500])
+async def test_the_last_known_flags_stay_in_force_while_unleash_fails(
+    unleash: Unleash, status: int
+) -> None:
+    unleash.strategies = [flexible(100)]
+    flags = Flags(Access(unleash.url, ""))
+    await flags.start(5)
+
+    unleash.status = status
+    await flags.refresh(5)
+
+    assert len(inside(flags)) == 1000
+    assert "Unleash does not answer" in flags.degraded
+
+
+@pytest.mark.requirement("content 20")
+async def test_a_start_without_unleash_goes_by_the_file_of_the_last(
+    unleash: Unleash, tmp_path: Path
+) -> None:
+    unleash.strategies = [flexible(100)]
+    file = tmp_path / "flags.json"
+    await Flags(Access(unleash.url, "", file=file)).start(5)
+
+    again = Flags(Access("http://127.0.0.1:9/api", "", file=file))
+    await again.start(5)
+
+    assert len(inside(again)) == 1000
+    assert again.degraded
+    assert file.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.requirement("content 20")
+@pytest.mark.parametrize("kept", [None, b"", b"[]", b'{"features": 1}', b"\xff"])
+async def test_a_start_without_either_lets_nobody_in(tmp_path: Path, kept: bytes | None) -> None:
+    file = tmp_path / "flags.json"
+    if kept is not None:
+        file.write_bytes(kept)
+    flags = Flags(Access("http://127.0.0.1:9/api", "", file=file))
+
+    await flags.start(5)
+
+    assert inside(flags) == set()
+    assert flags.degraded
+
+
+async def test_a_file_that_cannot_be_written_costs_no_flags(
+    unleash: Unleash, tmp_path: Path
+) -> None:
+    unleash.strategies = [flexible(100)]
+    flags = Flags(Access(unleash.url, "", file=tmp_path / "missing" / "flags.json"))
+
+    await flags.start(5)
+
+    assert len(inside(flags)) == 1000
+    assert flags.degraded == ""
+
+
+def test_the_token_is_not_shown() -> None:
+    assert "secret" not in repr(Access("http://unleash/api", "secret"))
