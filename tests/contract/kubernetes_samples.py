@@ -95,6 +95,16 @@ def deployment(namespace: str, name: str, image: str = "shop:1") -> Object:
     }
 
 
+def service(namespace: str, name: str) -> Object:
+    port = {"port": 80, "targetPort": 8080}
+    return {
+        "apiVersion": "v1",
+        "kind": "Service",
+        "metadata": {"namespace": namespace, "name": name},
+        "spec": {"selector": {"app": name}, "ports": [port]},
+    }
+
+
 def labelled(obj: Object, **labels: str) -> Object:
     obj["metadata"]["labels"] = labels
     return obj

@@ -25,6 +25,7 @@ from tests.contract.kubernetes_samples import (
     config_map,
     deployment,
     held,
+    service,
     widget,
 )
 
@@ -65,16 +66,6 @@ async def children_(api: Api) -> AsyncIterator[ChildCaches]:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
-
-
-def service(namespace: str, name: str) -> Object:
-    port = {"port": 80, "targetPort": 8080}
-    return {
-        "apiVersion": "v1",
-        "kind": "Service",
-        "metadata": {"namespace": namespace, "name": name},
-        "spec": {"selector": {"app": name}, "ports": [port]},
-    }
 
 
 async def version(children_: ChildCaches, resource: Resource, name: str) -> str:
