@@ -14,6 +14,7 @@ import msgspec
 import structlog
 
 from bench import (
+    content,
     ended,
     engine,
     judge,
@@ -41,6 +42,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     migrations.BENCHMARK,
     kubernetes.BENCHMARK,
     rollouts.BENCHMARK,
+    content.BENCHMARK,
 )
 
 
