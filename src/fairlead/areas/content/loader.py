@@ -7,15 +7,18 @@ Whatever is wrong on the way is an error; nothing is served in part.
 import asyncio
 import hashlib
 import hmac
+import types
 from dataclasses import dataclass
 from pathlib import Path
 
-from fairlead import errors
+from fairlead import errors, loading
 from fairlead.areas.content import signatures
 from fairlead.areas.content.description import Description, Pin, check_version
 from fairlead.areas.content.domain import edition as editions
 from fairlead.areas.content.domain.edition import Edition
-from fairlead.areas.content.sources import archive, directory, git, limits
+from fairlead.areas.content.sources import archive, directory, limits
+
+_GIT = "fairlead.areas.content.sources.git:read"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +56,9 @@ async def _fetch(content: Description, version: str) -> _Fetched:
         return _Fetched(files, signatures.digest(files))
     if source.git:
         tag = source.tag.replace("{version}", version)
-        commit, files = await asyncio.to_thread(git.read, source.git, tag, version)
+        # Late: nothing else needs git.
+        read = loading.load(_GIT, types.FunctionType)
+        commit, files = await asyncio.to_thread(read, source.git, tag, version)
         return _Fetched(files, signatures.digest(files), commit)
     where = source.archive.replace("{version}", version)
     packed = await archive.fetch(where, version)

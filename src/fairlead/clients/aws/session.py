@@ -30,6 +30,8 @@ class Account:
     """Where calls go, and as whom."""
 
     region: str
+    """Empty: that of the environment."""
+
     role: str = ""
     """The ARN of a role to assume; empty: as whom this process is signed in."""
 
@@ -64,12 +66,12 @@ class Aws:
     def _made(self, service: str, account: Account) -> tuple[Any, dt.datetime | None]:
         given, until = self._assumed(account) if account.role else ({}, None)
         # A session of its own: the shared one of boto3 must not be used from several threads.
-        session = boto3.session.Session(region_name=account.region, **given)
+        session = boto3.session.Session(region_name=account.region or None, **given)
         made = session.client(service, endpoint_url=self._endpoint, config=self._config)
         return made, until
 
     def _assumed(self, account: Account) -> tuple[dict[str, str], dt.datetime]:
-        session = boto3.session.Session(region_name=account.region)
+        session = boto3.session.Session(region_name=account.region or None)
         sts = session.client("sts", endpoint_url=self._endpoint, config=self._config)
         with translated():
             answer = sts.assume_role(RoleArn=account.role, RoleSessionName="fairlead")
@@ -108,9 +110,14 @@ def said(error: botocore.exceptions.ClientError) -> str:
     return str(error.response.get("Error", {}).get("Message", ""))
 
 
-def is_expired(error: errors.FairleadError) -> bool:
+def client_code(error: errors.FairleadError) -> str:
+    """What AWS called it; empty where AWS did not say it."""
     cause = error.__cause__
-    return isinstance(cause, botocore.exceptions.ClientError) and code(cause) in _EXPIRED
+    return code(cause) if isinstance(cause, botocore.exceptions.ClientError) else ""
+
+
+def is_expired(error: errors.FairleadError) -> bool:
+    return client_code(error) in _EXPIRED
 
 
 def short(token: str, length: int = 60) -> str:

@@ -3,10 +3,8 @@
 import json
 from typing import Any
 
-import botocore.exceptions
-
 from fairlead import errors
-from fairlead.clients.aws.session import code, translated
+from fairlead.clients.aws.session import client_code, translated
 
 
 class ObjectStore:
@@ -26,7 +24,7 @@ class ObjectStore:
             with translated():
                 body: bytes = self._client.get_object(Bucket=bucket, Key=key)["Body"].read()
         except errors.Rejected as error:
-            if _is(error, "NoSuchKey", "404"):
+            if client_code(error) in {"NoSuchKey", "404"}:
                 raise errors.NotFound(f"not stored: {key}", hint="deploy again") from error
             raise
         return body.decode()
@@ -49,7 +47,7 @@ class SecretStore:
             with translated():
                 text = self._client.get_secret_value(SecretId=name)["SecretString"]
         except errors.Rejected as error:
-            if _is(error, "ResourceNotFoundException"):
+            if client_code(error) == "ResourceNotFoundException":
                 return None
             raise
         try:
@@ -68,7 +66,7 @@ class SecretStore:
             with translated():
                 self._client.put_secret_value(SecretId=name, SecretString=text)
         except errors.Rejected as error:
-            if not _is(error, "ResourceNotFoundException"):
+            if client_code(error) != "ResourceNotFoundException":
                 raise
             with translated():
                 self._client.create_secret(Name=name, SecretString=text)
@@ -79,8 +77,3 @@ def ensure_topics(client: Any, names: tuple[str, ...]) -> None:
     for name in names:
         with translated():
             client.create_topic(Name=name)
-
-
-def _is(error: errors.FairleadError, *codes: str) -> bool:
-    cause = error.__cause__
-    return isinstance(cause, botocore.exceptions.ClientError) and code(cause) in codes

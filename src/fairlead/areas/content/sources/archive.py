@@ -1,22 +1,24 @@
-"""Versions as archives, of a web server or of this machine: unpacked in memory, within limits."""
+"""Versions as archives, of a web server, S3 or this machine: unpacked in memory, within limits."""
 
 import asyncio
 import io
 import lzma
 import tarfile
+import types
 import zipfile
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-import aiohttp
-
-from fairlead import errors, values
+from fairlead import errors, loading
 from fairlead.areas.content.sources import limits
 
-MOST_PACKED = 32 * 1024 * 1024
-_PATIENCE = aiohttp.ClientTimeout(total=60, connect=10, sock_read=20)
-_PIECE = 64 * 1024
+_HERE = "fairlead.areas.content.sources"
+_ELSEWHERE = {
+    "http": f"{_HERE}.web:fetch",
+    "https": f"{_HERE}.web:fetch",
+    "s3": f"{_HERE}.s3:fetch",
+}
 _BLOCK = 512
 _GZIP = 31
 _MOST_MEMORY = 256 * 1024 * 1024
@@ -28,44 +30,27 @@ _BROKEN = (
 
 async def fetch(where: str, version: str) -> bytes:
     """The packed bytes, whole; NotFound where there is no such archive."""
-    if "://" not in where:
+    scheme, remote, _ = where.partition("://")
+    if not remote:
         return await asyncio.to_thread(_local, where, version)
-    try:
-        # An answer that is shorter than it said it would be is an error of aiohttp's.
-        async with aiohttp.ClientSession(timeout=_PATIENCE, auto_decompress=False) as session:
-            return await _download(session, where, version)
-    except (aiohttp.ClientError, TimeoutError, ValueError) as error:
-        raise errors.Unavailable(
-            values.redacted(
-                f"the archive did not come: {where}: {str(error)[:200] or type(error).__name__}"
-            ),
-            hint="check its address and the network; a half-fetched one is never used",
-        ) from error
-
-
-async def _download(session: aiohttp.ClientSession, where: str, version: str) -> bytes:
-    async with session.get(where) as answer:
-        if answer.status in {404, 410}:
-            raise _missing(where, version)
-        if answer.status != 200:  # noqa: PLR2004 - HTTP's OK
-            said = f"the archive did not come: {values.redacted(where)}: HTTP {answer.status}"
-            raise errors.Unavailable(said, hint="check its address and the rights to read it")
-        packed = bytearray()
-        async for piece in answer.content.iter_chunked(_PIECE):
-            packed += piece
-            if len(packed) > MOST_PACKED:
-                raise limits.too_large(version)
-        return bytes(packed)
+    if scheme not in _ELSEWHERE:
+        raise errors.Rejected(
+            f"not an archive that can be fetched: {scheme[:20]}://",
+            hint="use a path, https:// or s3://",
+        )
+    # Late: each brings a client that a service of another source never needs.
+    fetched: bytes = await loading.load(_ELSEWHERE[scheme], types.FunctionType)(where, version)
+    return fetched
 
 
 def _local(where: str, version: str) -> bytes:
     path = Path(where).expanduser()
     try:
-        if path.stat().st_size > MOST_PACKED:
+        if path.stat().st_size > limits.MOST_PACKED:
             raise limits.too_large(version)
         return path.read_bytes()
     except FileNotFoundError as error:
-        raise _missing(str(path), version) from error
+        raise limits.no_archive(str(path), version) from error
     except OSError as error:
         said = f"cannot read the archive: {path}: {error.strerror}"
         raise errors.Unavailable(said, hint="check its rights") from error
@@ -137,10 +122,3 @@ def _zipped(packed: bytes, version: str) -> Iterator[tuple[str, bytes]]:
             if room < 0:
                 raise limits.too_large(version)
             yield entry.filename, data
-
-
-def _missing(where: str, version: str) -> errors.NotFound:
-    return errors.NotFound(
-        f"version not found: {version}: no archive {values.redacted(where)}",
-        hint="check the version's name",
-    )

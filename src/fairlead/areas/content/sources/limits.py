@@ -3,8 +3,9 @@
 import posixpath
 from collections.abc import Iterable
 
-from fairlead import errors
+from fairlead import errors, values
 
+MOST_PACKED = 32 * 1024 * 1024
 MOST_BYTES = 64 * 1024 * 1024
 MOST_FILES = 10_000
 _LONGEST_PATH = 512
@@ -41,6 +42,13 @@ def too_large(version: str) -> errors.Rejected:
     return errors.Rejected(
         f"version {version} is too large: more than {MOST_BYTES} bytes or {MOST_FILES} files",
         hint="name the folder within it that is served, or serve less",
+    )
+
+
+def no_archive(where: str, version: str) -> errors.NotFound:
+    return errors.NotFound(
+        f"version not found: {version}: no archive {values.redacted(where)}",
+        hint="check the version's name",
     )
 
 
