@@ -30,6 +30,14 @@ class ContentSettings:
     content_unleash_file: str = setting(
         "", "File that keeps what Unleash said last, for a start without it; empty keeps nothing."
     )
+    content_jwks_file: str = setting(
+        "",
+        "Keys (a JWKS) of the tokens that content is asked for with; empty means that none is"
+        " needed. Then the token says who asks, and made-up ids get nobody into the canary.",
+    )
+    content_jwt_issuer: str = setting("", "Issuer that a token must have; empty means any.")
+    content_jwt_audience: str = setting("", "Audience that a token must have; empty means any.")
+    content_jwt_claim: str = setting("sub", "Claim of a token that says who asks.")
     content_drain_seconds: float = setting(
         5.0, "How long a stopping service answers on while it says that it is not ready."
     )

@@ -8,27 +8,39 @@ import asyncio
 import contextlib
 import os
 import signal
+import types
 from collections.abc import AsyncIterator, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import click
 import structlog
 
-from fairlead import errors
+from fairlead import errors, loading
 from fairlead.areas.content.commands import versions
 from fairlead.areas.content.description import Description
-from fairlead.areas.content.service.app import Service
-from fairlead.areas.content.service.catalogue import Catalogue, catalogue
-from fairlead.areas.content.service.flagged import Flagged
+from fairlead.areas.content.domain.edition import Edition
+from fairlead.areas.content.service import bearer
+from fairlead.areas.content.service.app import Chooser, Service
+from fairlead.areas.content.service.catalogue import catalogue
 from fairlead.areas.content.service.own_share import OwnShare
 from fairlead.areas.content.settings import ContentSettings
-from fairlead.clients import unleash
 from fairlead.console import logs, options
 from fairlead.web import server
 
+_FLAGGED = "fairlead.areas.content.service.flagged:flagged"
 _log = structlog.get_logger(__name__)
+
+
+class _Population(Chooser, Protocol):
+    """One that follows who says the share."""
+
+    async def start(self) -> None: ...
+
+    async def keep(self) -> None:
+        """Until cancelled."""
+        ...
 
 
 @click.command()
@@ -64,7 +76,9 @@ def serve(file: str, stable: str, canary: str, **given: Any) -> None:
 async def _serve(content: Description, asked: tuple[str, str], chosen: ContentSettings) -> None:
     server.allow_many_files()
     bind = server.parse_listen(chosen.content_listen)
-    served = await _catalogue(content, *asked)
+    identity = bearer.identity(chosen)
+    first, second = await _loaded(content, *asked)
+    served = catalogue(content, first, second, identity)
     population = chooser(content.name, chosen)
     await population.start()
     service = Service(served, population)
@@ -81,16 +95,16 @@ async def _serve(content: Description, asked: tuple[str, str], chosen: ContentSe
             await asyncio.wait({task}, timeout=chosen.content_drain_seconds)
 
 
-async def _catalogue(content: Description, stable: str, canary: str) -> Catalogue:
+async def _loaded(content: Description, stable: str, canary: str) -> tuple[Edition, Edition | None]:
     first, second = await versions.loaded(content, stable, canary)
     for channel, each in (("stable", first), ("canary", second)):
         if each is not None:
             found = {"version": each.edition.version, "commit": each.commit, "sha256": each.sha256}
             _log.info("content_loaded", channel=channel, **found)
-    return catalogue(content, first.edition, second.edition if second else None)
+    return first.edition, second.edition if second else None
 
 
-def chooser(name: str, chosen: ContentSettings) -> OwnShare | Flagged:
+def chooser(name: str, chosen: ContentSettings) -> _Population:
     """Who says which channel somebody gets; Rejected where two would."""
     if not chosen.content_unleash_url:
         return OwnShare(Path(chosen.content_share_file) if chosen.content_share_file else None)
@@ -99,19 +113,13 @@ def chooser(name: str, chosen: ContentSettings) -> OwnShare | Flagged:
             "both Unleash and a file say the share",
             hint="unset FAIRLEAD_CONTENT_UNLEASH_URL or FAIRLEAD_CONTENT_SHARE_FILE",
         )
-    access = unleash.Access(
-        chosen.content_unleash_url,
-        chosen.content_unleash_token,
-        chosen.content_unleash_app,
-        chosen.content_unleash_poll_seconds,
-        Path(chosen.content_unleash_file) if chosen.content_unleash_file else None,
-    )
-    toggle = chosen.content_unleash_toggle or name
-    return Flagged(unleash.Flags(access), toggle, chosen.content_unleash_seconds)
+    # Late: a client and an evaluator that a share of our own does without.
+    made: _Population = loading.load(_FLAGGED, types.FunctionType)(name, chosen)
+    return made
 
 
 @contextlib.asynccontextmanager
-async def _kept(population: OwnShare | Flagged) -> AsyncIterator[None]:
+async def _kept(population: _Population) -> AsyncIterator[None]:
     keeping = asyncio.create_task(population.keep())
     try:
         yield

@@ -38,6 +38,7 @@ class Service:
 
     def __init__(self, served: Catalogue, population: Chooser) -> None:
         self._served = served
+        self._identify = served.identity.identify
         self._population = population
         self._tally = Tally(served.name)
         self._description = openapi.document(served)
@@ -60,7 +61,11 @@ class Service:
         if len(headers.get("user-agent", "")) > _LONGEST_HEADER:
             self._refuse(proto, scope.method, Refusal(431, "Request Header Fields Too Large"))
             return
-        channel = self._population.channel(self._served.identify(headers))
+        identity = self._identify(headers)
+        if isinstance(identity, Refusal):
+            self._refuse(proto, scope.method, identity)
+            return
+        channel = self._population.channel(identity)
         found = channels[channel](version)
         if isinstance(found, Refusal):
             self._refuse(proto, scope.method, found)
@@ -123,7 +128,10 @@ class Service:
     def _refuse(self, proto: Any, method: str, refusal: Refusal) -> None:
         self._tally.refused(refusal.status)
         body = f"{go_json.encode({'status': refusal.message})}\n".encode()
-        self._send(proto, method, (refusal.status, [("content-type", _ERROR_TYPE)]), body)
+        headers = [("content-type", _ERROR_TYPE)]
+        if refusal.status == 401:  # noqa: PLR2004 - HTTP's Unauthorized
+            headers.append(("www-authenticate", "Bearer"))
+        self._send(proto, method, (refusal.status, headers), body)
 
     def _send(self, proto: Any, method: str, head: tuple[int, Headers], body: bytes) -> None:
         status, headers = head

@@ -8,12 +8,14 @@ from typing import Protocol
 
 from fairlead import errors
 from fairlead.areas.content.description import NONE, Description
-from fairlead.areas.content.domain import identity, semver
+from fairlead.areas.content.domain import semver
 from fairlead.areas.content.domain.edition import Document, Edition
+from fairlead.areas.content.domain.identity import cluster
 from fairlead.areas.content.domain.population import Channel
 from fairlead.areas.content.service.answers import Answer, answer
 
 PREFIX = "/api/gathering"
+AUTHORIZATION = "Authorization"
 TOO_LOW = "the given OCP version is lower than the first one in the cluster map"
 
 
@@ -38,6 +40,14 @@ Channels = Mapping[Channel, Chosen]
 
 
 @dataclass(frozen=True, slots=True)
+class Identity:
+    """How it is known who asks, and by which header."""
+
+    header: str
+    identify: Callable[[HeaderMap], str | Refusal]
+
+
+@dataclass(frozen=True, slots=True)
 class Catalogue:
     """What is served of one content: both channels, built before the first request."""
 
@@ -51,7 +61,7 @@ class Catalogue:
     documents: tuple[str, ...]
     """Paths of the description of the API."""
 
-    identify: Callable[[HeaderMap], str]
+    identity: Identity
     stable: str = ""
     canary: str = ""
 
@@ -73,13 +83,23 @@ def _is_part(path: str, version: str, around: str) -> bool:
     return "/" not in version and version not in {"", ".", ".."} and len(path) > len(around)
 
 
-def catalogue(content: Description, stable: Edition, canary: Edition | None) -> Catalogue:
+def told(content: Description) -> Identity:
+    """By whatever id is sent along; nobody vouches for it."""
+    if content.kind == "gathering":
+        return Identity("User-Agent", lambda headers: cluster(headers.get("user-agent", "")))
+    header = content.identity.lower()
+    return Identity(content.identity, lambda headers: headers.get(header, ""))
+
+
+def catalogue(
+    content: Description, stable: Edition, canary: Edition | None, identity: Identity | None = None
+) -> Catalogue:
     """Without a canary everybody gets stable, whatever the share says."""
     both = {Channel.STABLE: stable, Channel.CANARY: canary or stable}
-    header = "User-Agent" if content.kind == "gathering" else content.identity
+    known = identity or told(content)
     made = {
         name: {
-            channel: chooser(each.documents[name], each.version, channel, header)
+            channel: chooser(each.documents[name], each.version, channel, known.header)
             # With no canary, stable is what the canary's share gets, and it is called so.
             for channel, each in both.items()
         }
@@ -89,30 +109,34 @@ def catalogue(content: Description, stable: Edition, canary: Edition | None) -> 
         made = {name: dict.fromkeys(Channel, each[Channel.STABLE]) for name, each in made.items()}
     versions = (stable.version, canary.version if canary else NONE)
     if content.kind == "gathering":
-        return _gathering(content.name, made, versions)
-    return _generic(content, made[""], versions)
+        return _gathering(content.name, made, known, versions)
+    return _generic(content, made[""], known, versions)
 
 
-def _gathering(name: str, made: Mapping[str, Channels], versions: tuple[str, str]) -> Catalogue:
+def _gathering(
+    name: str, made: Mapping[str, Channels], known: Identity, versions: tuple[str, str]
+) -> Catalogue:
     return Catalogue(
         name,
         exact={f"{PREFIX}{part}/gathering_rules": made["v1"] for part in ("", "/v1")},
         selected={(f"{PREFIX}/v2/", "/gathering_rules"): made["v2"]},
         documents=tuple(f"{PREFIX}{part}/openapi.json" for part in ("", "/v1", "/v2")),
-        identify=lambda headers: identity.cluster(headers.get("user-agent", "")),
+        identity=known,
         stable=versions[0],
         canary=versions[1],
     )
 
 
-def _generic(content: Description, made: Channels, versions: tuple[str, str]) -> Catalogue:
-    path, header = f"/content/{content.name}", content.identity.lower()
+def _generic(
+    content: Description, made: Channels, known: Identity, versions: tuple[str, str]
+) -> Catalogue:
+    path = f"/content/{content.name}"
     return Catalogue(
         content.name,
         exact={} if content.map else {path: made},
         selected={(f"{path}/", ""): made} if content.map else {},
         documents=(f"{path}/openapi.json",),
-        identify=lambda headers: headers.get(header, ""),
+        identity=known,
         stable=versions[0],
         canary=versions[1],
     )

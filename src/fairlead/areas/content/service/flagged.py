@@ -1,7 +1,10 @@
 """The population by a flag of Unleash."""
 
+from pathlib import Path
+
 from fairlead.areas.content.domain.population import Channel
-from fairlead.clients.unleash import Flags
+from fairlead.areas.content.settings import ContentSettings
+from fairlead.clients.unleash import Access, Flags
 
 
 class Flagged:
@@ -27,3 +30,17 @@ class Flagged:
 
     async def keep(self) -> None:
         await self._flags.keep()
+
+
+def flagged(name: str, chosen: ContentSettings) -> Flagged:
+    """By the settings; the flag is called as the content where they do not say it."""
+    file = chosen.content_unleash_file
+    access = Access(
+        chosen.content_unleash_url,
+        chosen.content_unleash_token,
+        chosen.content_unleash_app,
+        chosen.content_unleash_poll_seconds,
+        Path(file) if file else None,
+    )
+    toggle = chosen.content_unleash_toggle or name
+    return Flagged(Flags(access), toggle, chosen.content_unleash_seconds)

@@ -4,7 +4,7 @@ from typing import Any
 
 import msgspec
 
-from fairlead.areas.content.service.catalogue import Catalogue
+from fairlead.areas.content.service.catalogue import AUTHORIZATION, Catalogue
 
 _JSON: dict[str, Any] = {"application/json": {"schema": {"type": "object"}}}
 
@@ -15,6 +15,14 @@ def document(served: Catalogue) -> bytes:
         paths[f"{before}{{version}}{after}"] = _operation(
             "What is served for a version.", selected=True
         )
+    info: dict[str, Any] = {"title": f"Content: {served.name}", "version": "1"}
+    told: dict[str, Any] = {"openapi": "3.0.3", "info": info, "paths": paths}
+    if served.identity.header == AUTHORIZATION:
+        for each in paths.values():
+            each["get"]["security"] = [{"bearer": []}]
+            each["get"]["responses"]["401"] = {"description": "No good token.", "content": _JSON}
+        scheme = {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
+        told["components"] = {"securitySchemes": {"bearer": scheme}}
     for path in served.documents:
         paths[path] = {
             "get": {
@@ -22,8 +30,7 @@ def document(served: Catalogue) -> bytes:
                 "responses": {"200": {"description": "OpenAPI.", "content": _JSON}},
             }
         }
-    info = {"title": f"Content: {served.name}", "version": "1"}
-    return msgspec.json.encode({"openapi": "3.0.3", "info": info, "paths": paths})
+    return msgspec.json.encode(told)
 
 
 def _operation(summary: str, *, selected: bool = False) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from fairlead.areas.content import description
 from fairlead.areas.content.domain import edition
 from fairlead.areas.content.domain.population import Channel, Population, parse_share
 from fairlead.areas.content.service.app import Service
-from fairlead.areas.content.service.catalogue import catalogue
+from fairlead.areas.content.service.catalogue import AUTHORIZATION, Identity, Refusal, catalogue
 from tests import contents
 
 V1 = "/api/gathering/v1/gathering_rules"
@@ -61,7 +61,12 @@ class Answered:
         self.response_bytes(status, headers, b"")
 
 
-def service(canary: str | None = "1.0.2", share: str = "100", degraded: str = "") -> Service:
+def service(
+    canary: str | None = "1.0.2",
+    share: str = "100",
+    degraded: str = "",
+    identity: Identity | None = None,
+) -> Service:
     source = {"directory": "versions"}
     content = description.read({"name": "g", "kind": "gathering", "source": source}, Path())
     stable, other = (
@@ -70,7 +75,7 @@ def service(canary: str | None = "1.0.2", share: str = "100", degraded: str = ""
     )
     assert stable is not None
     population = Population("1.0.2", parse_share(share))
-    return Service(catalogue(content, stable, other), Share(population, degraded))
+    return Service(catalogue(content, stable, other, identity), Share(population, degraded))
 
 
 def ask(app: Service, path: str, method: str = "GET", **headers: str) -> Answered:
@@ -292,6 +297,22 @@ def test_any_content_is_served_by_its_name_selector_and_identity() -> None:
     assert ask(app, "/content/limits/0.1.0").status == 404
     assert ask(app, "/content/limits/openapi.json").status == 200
     assert ask(app, "/content/other/1.5.0").status == 404
+
+
+def test_where_tokens_are_asked_for_an_id_that_was_made_up_gets_nobody_into_the_canary() -> None:
+    known = {"Bearer good": "a"}
+    refused = Refusal(401, "Missing auth token")
+    by_token = Identity(AUTHORIZATION, lambda head: known.get(head.get("authorization"), refused))
+    app = service(identity=by_token)
+
+    then = ask(app, V1, **headers("a"))
+    assert (then.status, json.loads(then.body)) == (401, {"status": "Missing auth token"})
+    assert then.headers["www-authenticate"] == "Bearer"
+    good = ask(app, V1, authorization="Bearer good")
+    assert (version(good), good.headers["vary"]) == ("1.0.2", "Accept-Encoding, Authorization")
+    described = json.loads(ask(app, "/api/gathering/openapi.json").body)
+    assert "401" in described["paths"][V1]["get"]["responses"]
+    assert ask(app, "/readyz").status == 200
 
 
 @given(
