@@ -43,7 +43,8 @@ _SHORTEST = timedelta(seconds=0.5)
 """What a renewal may take, also where a lease is shorter than anybody would have it."""
 
 _UNASKED = 20
-"""Renewals in a row, each half a lease after the last, while the loop is silent."""
+"""Renewals in a row, each half a lease after the last, or soon after one that failed, while the
+loop is silent."""
 
 _log = structlog.get_logger(__name__)
 
@@ -107,7 +108,10 @@ class Keeper:
         return fence in self._until and self._clock.steady() < self._certain_until(fence)
 
     async def start(self) -> None:
-        await self._register(_START_SECONDS)
+        # A file that others write to may be busy for longer than a renewal may take.
+        until = asyncio.get_running_loop().time() + _START_SECONDS
+        while not await self._registered(until):  # noqa: ASYNC110 - a busy store sets no event
+            await asyncio.sleep(self._retry)
         with contextlib.suppress(errors.Unavailable):  # the loop tries again in a moment
             await self._free_the_dead()
 
@@ -193,7 +197,8 @@ class Keeper:
             self._forget(fence)
 
     def _unasked(self) -> sessions.Unasked:
-        return sessions.Unasked(self._renew_unasked, self._duration.total_seconds() / 2, _UNASKED)
+        half = self._duration.total_seconds() / 2
+        return sessions.Unasked(self._renew_unasked, half, again=self._retry, most=_UNASKED)
 
     def _renew_unasked(self, session: protocol.Session) -> None:
         """In the thread. What was lost is left for the loop to find, which ends what runs."""
@@ -203,6 +208,16 @@ class Keeper:
             if session.rows("renew_worker", fence=fence, **self._terms()):
                 kept[fence] = asked + self._duration.total_seconds()
         self._kept = kept
+
+    async def _registered(self, until: float) -> bool:
+        """False where it is worth another try."""
+        try:
+            await self._register(_START_SECONDS)
+        except errors.Unavailable:
+            if asyncio.get_running_loop().time() >= until:
+                raise
+            return False
+        return True
 
     async def _register(self, patience: float = 0.0) -> None:
         worker = self._worker

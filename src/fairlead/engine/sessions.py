@@ -77,6 +77,9 @@ class Unasked:
     after: float
     """Seconds without a call, or since the last time."""
 
+    again: float
+    """Seconds after a time that failed."""
+
     most: int
     """Times in a row; an owner that is silent for longer is as good as gone."""
 
@@ -147,21 +150,23 @@ class _Thread(threading.Thread):
 
     def _next(self) -> "_Call | None":
         if self._unasked is not None:
+            pause = self._unasked.after
             for _ in range(self._unasked.most):
                 with contextlib.suppress(queue.Empty):
-                    return self.inbox.get(timeout=self._unasked.after)
-                self._work_unasked(self._unasked.work)
+                    return self.inbox.get(timeout=pause)
+                done = self._work_unasked(self._unasked.work)
+                pause = self._unasked.after if done else self._unasked.again
         return self.inbox.get()
 
-    def _work_unasked(self, work: Callable[[protocol.Session], None]) -> None:
-        if self._session is None:
-            return
+    def _work_unasked(self, work: Callable[[protocol.Session], None]) -> bool:
         try:
-            work(self._session)
+            work(self._session or self._opened())
         except protocol.Lost:
-            pass
+            return False
         except Exception:  # noqa: BLE001 - the next call says what is wrong with the store
             self._drop()
+            return False
+        return True
 
     def _call(
         self,

@@ -15,36 +15,32 @@ from tests.engines import Home, until
 from tests.tampered import gone
 
 SECONDS = 1.5
+LEAST = (0.0, 0.0, 0.05, 0.15, 0.35, 0.75)
 
 
 def refuse() -> protocol.Session:
     raise gone()
 
 
-def opened_within(reopening: sessions.Reopening, seconds: float) -> int:
-    end, count = time.monotonic() + seconds, 0
-    while time.monotonic() < end:
-        count += 1
+def test_a_store_that_refuses_is_asked_less_and_less_often() -> None:
+    reopening, began, waited = sessions.Reopening(refuse), time.monotonic(), []
+    for _ in range(6):
         with pytest.raises(errors.Unavailable):
             reopening.open()
-    return count
+        waited.append(time.monotonic() - began)
 
-
-def test_a_store_that_refuses_is_asked_less_and_less_often() -> None:
-    count = opened_within(sessions.Reopening(refuse), SECONDS)
-
-    # Pauses of 0.05 to 0.1 s, 0.1 to 0.2 s, and so on.
-    assert 4 <= count <= 8
+    # The second at once, then pauses of 0.05 to 0.1 s, 0.1 to 0.2 s, and so on. A busy machine only
+    # adds to them.
+    assert all(seconds >= least for seconds, least in zip(waited, LEAST, strict=True))
 
 
 def test_a_session_that_breaks_once_is_replaced_at_once(sqlite_home: Home) -> None:
     reopening = sessions.Reopening(sqlite_home.store().open)
+
     reopening.lost()
-    before = time.monotonic()
 
+    assert reopening._pause() == 0
     reopening.open().close()
-
-    assert time.monotonic() - before < 1
 
 
 def test_sessions_that_are_lost_without_a_write_in_between_are_a_series(sqlite_home: Home) -> None:
@@ -177,7 +173,7 @@ async def test_an_answer_that_a_busy_loop_sees_too_late_still_counts(sqlite_home
 
 async def test_a_silent_owner_is_stood_in_for_a_limited_number_of_times(sqlite_home: Home) -> None:
     done: list[str] = []
-    unasked = sessions.Unasked(lambda _: done.append("unasked"), after=0.01, most=3)
+    unasked = sessions.Unasked(lambda _: done.append("unasked"), after=0.01, again=0.01, most=3)
     line = sessions.SessionThread(sqlite_home.store().open, "test", unasked)
 
     for _ in range(2):
@@ -202,10 +198,35 @@ async def test_a_session_that_breaks_unasked_is_replaced_when_asked(sqlite_home:
         broke.set()
         raise gone()
 
-    line = sessions.SessionThread(open_, "test", sessions.Unasked(break_, after=0.01, most=1))
+    unasked = sessions.Unasked(break_, after=0.01, again=0.01, most=1)
+    line = sessions.SessionThread(open_, "test", unasked)
     await line.run(lambda _: None, 20)
     await asyncio.to_thread(broke.wait, 20)
     await line.run(lambda _: None, 20)
     line.leave()
 
     assert opens == 2
+
+
+async def test_what_failed_unasked_is_done_again_soon_with_another_session(
+    sqlite_home: Home,
+) -> None:
+    """As where one commit of another process held the file for longer than a renewal waits."""
+    opened: list[protocol.Session] = []
+    done = threading.Event()
+
+    def open_() -> protocol.Session:
+        opened.append(sqlite_home.store().open())
+        return opened[-1]
+
+    def stumble(session: protocol.Session) -> None:
+        if session is opened[0]:
+            raise gone()
+        done.set()
+
+    unasked = sessions.Unasked(stumble, after=0.01, again=0.01, most=5)
+    line = sessions.SessionThread(open_, "test", unasked)
+    await line.run(lambda _: None, 20)
+
+    assert await asyncio.to_thread(done.wait, 20)
+    line.leave()
