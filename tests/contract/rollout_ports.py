@@ -24,7 +24,7 @@ class Site:
     router: ports.Router
     versions: tuple[Version, Version]
     name: str = "shop"
-    patience: float = 10.0
+    patience: float = 120.0
     orders: Iterator[int] = dataclasses.field(default_factory=lambda: itertools.count(1))
 
     async def ensure(self, slot: Slot, version: Version, replicas: int, order: int = 0) -> int:

@@ -3,7 +3,6 @@
 The page draws these points as they come, so their order and what is missing in them is a promise.
 """
 
-import asyncio
 import contextlib
 import datetime as dt
 from collections.abc import AsyncIterator
@@ -21,7 +20,7 @@ from fairlead.cli.demo.load import Load
 from fairlead.clients.processes import clean_up
 from fairlead.traffic.routes import PRIMARY_ONLY, STANDBY, Route, only_split
 from tests.contract.local import shop_platform
-from tests.contract.local.shop_versions import free_port
+from tests.contract.local.shop_versions import free_port, until_timed
 from tests.contract.rollout_ports import Site
 from tests.fakes import fleet
 
@@ -66,6 +65,7 @@ class Paved:
 
     def __init__(self, machine: LocalPlatform, site: Site, port: int) -> None:
         self.numbers = EnvoyStats(machine.workloads, lambda: dt.datetime.now(dt.UTC))
+        self._proxy = machine.workloads["shop"].proxy
         self._site = site
         self._url = f"http://127.0.0.1:{port}/"
         self._share = 0
@@ -83,7 +83,7 @@ class Paved:
             self._share = share
         if requests:
             await Load(self._url).send(requests)
-        await asyncio.sleep(0.7)  # Envoy brings times together twice a second
+        await until_timed(self._proxy)
         await self.numbers.sample("shop")
 
     async def _ready(self, slot: Slot) -> None:

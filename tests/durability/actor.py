@@ -21,7 +21,6 @@ from fairlead.engine import leases
 from fairlead.engine.store import protocol, queries
 from tests.durability import story
 
-PATIENCE = 60.0
 UNKNOWN = 255
 """What multiprocessing says when its fork server did not tell how a child ended."""
 WRITING = frozenset(
@@ -47,7 +46,7 @@ def live(story_setup: story.StorySetup, cut: Cut | None, log: Path) -> bool:
     """One life in a process of its own; True if it was cut short."""
     process = _CONTEXT.Process(target=_live, args=(story_setup, cut, log))
     process.start()
-    process.join(PATIENCE)
+    process.join(story.PATIENCE)
     if process.exitcode is None:
         process.kill()
         process.join()

@@ -15,9 +15,6 @@ from fairlead.engine.store import protocol
 from tests.durability import story, worker
 
 WORKERS = 3
-PATIENCE = 120.0
-"""How long a client asks again before it gives up: longer than any failover."""
-
 _TICK = 0.05
 
 
@@ -37,7 +34,7 @@ class Progress:
     async def next(self) -> None:
         """Until more was done than now."""
         self._moved.clear()
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(story.PATIENCE):
             await self._moved.wait()
 
     async def watch(self) -> None:
@@ -63,12 +60,12 @@ class Load:
     ordered: int = 0
 
     async def keep_coming(self) -> None:
-        await story.order_bell(self.running, self.size, PATIENCE)
+        await story.order_bell(self.running, self.size)
         while True:
             size = dataclasses.replace(self.size, depots=self.ordered + 1)
             # Counted before it is asked for: one whose answer is still out must be done as well.
             self.ordered += 1
-            await story.order_depot(self.running, size, self.ordered - 1, PATIENCE)
+            await story.order_depot(self.running, size, self.ordered - 1)
             await asyncio.sleep(self.pause_seconds)
 
     @property
@@ -83,7 +80,7 @@ class Load:
         await story.order_bell(self.running, self.total)
         if self.ordered:
             await story.order_depot(self.running, self.total, self.ordered - 1)
-        await story.over(self.running, self.total, PATIENCE)
+        await story.over(self.running, self.total)
 
 
 @contextlib.contextmanager
@@ -122,7 +119,7 @@ async def at_work(
     meanwhile: Callable[[], None] = lambda: None,
 ) -> None:
     """One that finds no database at its start ends, as it should: let each of these find it."""
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(story.PATIENCE):
         while not await _are_at_work(door, {f":{process.pid}" for process in workers}):
             meanwhile()
             await asyncio.sleep(_TICK)

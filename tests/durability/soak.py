@@ -155,7 +155,7 @@ class Soak:
     async def fill_the_disk(self) -> None:
         await asyncio.to_thread(self._cluster.leader().fill_disk)
         # Patroni may not have noticed yet; what is performed just now would pass for progress.
-        async with asyncio.timeout(load.PATIENCE):
+        async with asyncio.timeout(story.PATIENCE):
             while await self._is_silent():  # noqa: ASYNC110 - a server sets no event
                 await asyncio.sleep(0.1)
 

@@ -25,6 +25,8 @@ NEXT_MACHINES = (depot.DEPOT, trip.TRIP, bell.NEXT_BELL)
 # keep up with it.
 LEASE = timedelta(seconds=1.2)
 POLL = timedelta(seconds=0.1)
+PATIENCE = 120.0
+"""Ends a test that hangs; nothing is said about how long anything takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,20 +119,18 @@ async def order(running: service.Engine, size: Size) -> None:
     await order_bell(running, size)
 
 
-async def order_depot(
-    running: service.Engine, size: Size, number: int, patience: float = 30.0
-) -> None:
+async def order_depot(running: service.Engine, size: Size, number: int) -> None:
     name = size.names()[number]
     order = Order(name, size.trips, size.legs, size.at_once)
-    await _submit(running, messages.stream_name("depot", name), order, patience)
+    await _submit(running, messages.stream_name("depot", name), order)
 
 
-async def order_bell(running: service.Engine, size: Size, patience: float = 30.0) -> None:
+async def order_bell(running: service.Engine, size: Size) -> None:
     wind = bell.Wind(size.strikes)
-    await _submit(running, messages.stream_name("bell", "tower"), wind, patience)
+    await _submit(running, messages.stream_name("bell", "tower"), wind)
 
 
-async def over(running: service.Engine, size: Size, patience: float = 30.0) -> None:
+async def over(running: service.Engine, size: Size, patience: float = PATIENCE) -> None:
     """Until every stream has ended and nothing waits to be done."""
     async with asyncio.timeout(patience):
         with running.watch() as signal:
@@ -153,10 +153,10 @@ def is_over(session: protocol.Session, size: Size) -> bool:
 
 
 async def _submit(
-    running: service.Engine, stream: messages.StreamName, command: object, patience: float
+    running: service.Engine, stream: messages.StreamName, command: object
 ) -> messages.Receipt:
     """As a good door does: where no answer came, ask again under the same id."""
-    async with asyncio.timeout(patience):
+    async with asyncio.timeout(PATIENCE):
         while True:
             try:
                 return await running.submit(stream, command, messages.command_id(f"do {stream}"))

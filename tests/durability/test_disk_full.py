@@ -35,7 +35,7 @@ def run(story_setup: story.StorySetup, folder: Path) -> dict[str, object]:
             cwd=worker.ROOT,
             stdout=log,
             stderr=log,
-            timeout=60,
+            timeout=story.PATIENCE,
             check=False,
         )
     assert ended.returncode == 0, (folder / "log").read_text()[-3000:]

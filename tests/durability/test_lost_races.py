@@ -5,6 +5,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -80,7 +81,7 @@ async def test_a_lost_race_ends_no_loop(tmp_path: Path, query: str) -> None:
         await door.write(_leave_a_lapsed_worker)
 
     async with story.engine(story_setup, store).running() as running:
-        await story.over(running, size, patience=15)
+        await story.over(running, size)
 
     checks.check(story_setup)
     assert store.stumbled
@@ -102,7 +103,7 @@ async def test_a_commit_that_outlives_its_worker_is_taken_over(
 
             late.commit()
 
-            await story.over(running, size, patience=10)
+            await story.over(running, size)
     checks.check(story_setup)
 
 
@@ -140,7 +141,7 @@ def open_claim(url: str, fence: int) -> Iterator[psycopg.Connection]:
 
 async def _until_buried(url: str, fence: int) -> None:
     """Until the dead worker has been found, and the finder has looked around once more."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(story.PATIENCE):
         while _lease(url, fence) > 0:  # noqa: ASYNC110 - a row of the database sets no event
             await asyncio.sleep(0.02)
         await asyncio.sleep(story.LEASE.total_seconds())
@@ -168,13 +169,17 @@ def _leave_a_dead_neighbour(session: protocol.Session) -> int:
     return int(fence)
 
 
+KNOCKS = 60
+
+
 class LeavingStore:
-    """A store that can be gone, and counts who knocks meanwhile."""
+    """A store that can be gone, and tells of each who knocks meanwhile."""
 
     def __init__(self, store: protocol.Store) -> None:
         self._store = store
         self.gone = False
-        self.knocks = 0
+        self.knocks: asyncio.Queue[None] = asyncio.Queue()
+        self._loop = asyncio.get_running_loop()
         self.writers = store.writers
         self.migrate = store.migrate
         self.pending_migrations = store.pending_migrations
@@ -183,7 +188,7 @@ class LeavingStore:
 
     def open(self, deadline: float | None = None) -> protocol.Session:
         if self.gone:
-            self.knocks += 1
+            self._loop.call_soon_threadsafe(self.knocks.put_nowait, None)
             raise errors.Unavailable("gone", hint="this is a test")
         return self._store.open()
 
@@ -197,10 +202,15 @@ async def test_a_store_that_is_away_is_not_stormed(tmp_path: Path) -> None:
         with contextlib.suppress(errors.Unavailable):
             await running.write(_break_off)
 
-        await asyncio.sleep(1.0)
+        begun = time.monotonic()
+        async with asyncio.timeout(story.PATIENCE):
+            for _ in range(KNOCKS):
+                await store.knocks.get()
+        seconds = time.monotonic() - begun
 
-        # Each loop looks once a poll, and the keeper a little more often; none of them spins.
-        assert 0 < store.knocks < 60
+        # Each loop looks once a poll, and the keeper a little more often; none of them spins. So
+        # many knocks take a second; a machine that stands still makes it longer, never shorter.
+        assert seconds > 1.0
         store.gone = False
         await story.order(running, story_setup.size)
         await story.over(running, story_setup.size)

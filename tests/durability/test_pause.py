@@ -61,7 +61,7 @@ async def _fence(door: service.Engine, process: subprocess.Popen[bytes]) -> int:
 async def _until_fence_after(
     door: service.Engine, process: subprocess.Popen[bytes], old: int
 ) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(story.PATIENCE):
         while await _fence(door, process) <= old:  # noqa: ASYNC110 - a row sets no event
             await asyncio.sleep(0.05)
 

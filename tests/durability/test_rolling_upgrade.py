@@ -25,7 +25,6 @@ from tests.durability.conftest import NewStorySetup
 from tests.durability.program import EXPANSION, Program
 
 WORKERS, STOPS = 3, 4
-PATIENCE = 60.0
 REGISTRY = batch.MachineRegistry(machine.Machines([parcel_v2.PARCEL]))
 SENDS = {1: parcel_v1.Send(STOPS), 2: parcel_v2.Send(STOPS, express=False)}
 
@@ -56,7 +55,7 @@ class Fleet:
         if self.starts % 2:
             # Every other one may hand over what it holds; the rest are killed.
             held.callback(_end, process)
-        async with asyncio.timeout(PATIENCE):
+        async with asyncio.timeout(story.PATIENCE):
             while not await self._lives(process.pid):
                 assert process.exitcode is None, log.read_text()
                 await asyncio.sleep(0.05)
@@ -68,7 +67,7 @@ class Fleet:
 
 def _end(process: BaseProcess) -> None:
     process.terminate()
-    process.join(PATIENCE)
+    process.join(story.PATIENCE)
 
 
 @contextlib.contextmanager
@@ -135,7 +134,7 @@ class Load:
 
 
 async def until(check: Callable[[], Awaitable[bool]]) -> None:
-    async with asyncio.timeout(PATIENCE):
+    async with asyncio.timeout(story.PATIENCE):
         while True:
             if await check():
                 return

@@ -17,9 +17,9 @@ from tools.servers.postgres import PostgresServer
 AT_ONCE = 6
 
 
-async def tell(story_setup: story.StorySetup, wire: proxy.Wire, patience: float = 40.0) -> None:
+async def tell(story_setup: story.StorySetup, wire: proxy.Wire) -> None:
     """The whole story in one process, behind the wire; a start that fails is made again."""
-    async with asyncio.timeout(patience), proxy.wired(story_setup.database, wire) as url:
+    async with asyncio.timeout(story.PATIENCE), proxy.wired(story_setup.database, wire) as url:
         behind = dataclasses.replace(story_setup, database=url)
         while True:
             try:
@@ -115,7 +115,7 @@ async def test_a_claim_whose_answer_was_lost_is_made_again(
     # Only one claim is needed, and it is the one that is cut.
     wire = proxy.Wire(1, after=True, text=claim)
 
-    await tell(story_setup, wire, patience=10.0)
+    await tell(story_setup, wire)
 
     checks.check(story_setup)
     assert wire.broken

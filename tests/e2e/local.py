@@ -70,7 +70,7 @@ class Site:
 
     async def until(self, *states: str, share: int | None = None) -> dict[str, Any]:
         """The stream once it is in one of these states, and the canary has this share."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(240):
             while True:
                 seen = await self.stream()
                 canary = seen["data"].get("rollout", {}).get("route", {}).get("split", {})
@@ -88,7 +88,7 @@ class Site:
             env={**inherited, **self.environment, **more},
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=240,
             check=False,
         )
 

@@ -13,7 +13,7 @@ from fairlead import errors
 from fairlead.cli.demo.load import Load
 from tests.contract.local import shop_platform
 from tests.contract.local.shop_versions import free_port
-from tests.e2e import local
+from tests.e2e import local, processes
 
 pytestmark = [pytest.mark.xdist_group("envoy"), pytest.mark.slow]
 WAY: dict[str, Any] = {
@@ -151,7 +151,7 @@ async def test_a_deleted_rollout_leaves_no_process(site: local.Site) -> None:
         ran = await site.type("delete", "shop", "--yes", remote=True)
         assert (ran.returncode, ran.stdout) == (0, "deleted: rollout shop\n"), ran.stderr
         await site.until("Gone")
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(processes.PATIENCE):
             while list((site.folder / "local/processes").glob("*.program.json")):  # noqa: ASYNC110 - files of another process
                 await asyncio.sleep(0.1)
         assert up.stop() == 0

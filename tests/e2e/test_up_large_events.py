@@ -7,7 +7,7 @@ import socket
 import sqlite3
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import httpx
@@ -19,6 +19,9 @@ from tests.e2e import processes
 UP = ["-m", "tests.e2e.entry", "up"]
 EVENTS = 40
 VIEWERS = 24
+LONGEST_SECONDS = 20
+"""Without an answer. What would hold it up is a viewer that takes nothing: those never end."""
+
 MOST_GROWTH_MB = 100
 """What 24 viewers with a copy of their own of every event would take is 960 MB and more."""
 
@@ -46,13 +49,12 @@ def test_viewers_that_stall_take_little_memory_and_no_health(filled: Path) -> No
         base = _memory_mb(up)
 
         with _health(address) as health, _stalled(address, VIEWERS):
-            peak = max(_sampled(up, seconds=14.0))
+            # A viewer that takes nothing is let go: it comes back with the last id it has seen.
+            peak = max(_sampled(up, lambda: _dropped(up) == VIEWERS))
 
         assert peak - base < MOST_GROWTH_MB
         assert health.failures == []
         assert health.answers > 0
-        # A viewer that takes nothing is let go: it comes back with the last id it has seen.
-        assert "".join(up.said).count("live_client_dropped") == VIEWERS
         assert up.stop() == 0
 
 
@@ -78,20 +80,17 @@ class Health:
 
     def __init__(self) -> None:
         self.answers = 0
-        self.slowest = 0.0
         self.failures: list[str] = []
         self.over = threading.Event()
 
     def watch(self, address: str) -> None:
-        with httpx.Client(base_url=address, timeout=5) as client:
+        with httpx.Client(base_url=address, timeout=LONGEST_SECONDS) as client:
             while not self.over.is_set():
-                began = time.monotonic()
                 try:
                     client.get("/healthz").raise_for_status()
                     self.answers += 1
                 except httpx.HTTPError as error:
                     self.failures.append(repr(error))
-                self.slowest = max(self.slowest, time.monotonic() - began)
                 self.over.wait(0.1)
 
 
@@ -120,9 +119,14 @@ def _stalled(address: str, count: int) -> Iterator[None]:
         yield
 
 
-def _sampled(up: processes.Running, seconds: float) -> Iterator[float]:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
+def _dropped(up: processes.Running) -> int:
+    return "".join(up.said).count("live_client_dropped")
+
+
+def _sampled(up: processes.Running, over: Callable[[], bool]) -> Iterator[float]:
+    until = time.monotonic() + processes.PATIENCE
+    while not over():
+        assert time.monotonic() < until, "".join(up.said)[-2000:]
         yield _memory_mb(up)
         time.sleep(0.1)
 

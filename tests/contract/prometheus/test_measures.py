@@ -6,7 +6,7 @@ import datetime as dt
 import os
 import signal
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
@@ -31,28 +31,36 @@ pytestmark = pytest.mark.xdist_group("prometheus")
 TWO = 'vector(1) or label_replace(vector(2), "a", "b", "", "")'
 
 
-def about(since: float = 600.0, weight: int = 10) -> Subject:
-    began = dt.datetime.now(dt.UTC) - dt.timedelta(seconds=since)
-    return Subject("team/shop", 7, version("v1"), version("v2"), weight, began)
-
-
 def now() -> dt.datetime:
     return dt.datetime.now(dt.UTC)
 
 
+def about(since: float = 600.0, weight: int = 10, at: dt.datetime | None = None) -> Subject:
+    began = (at or now()) - dt.timedelta(seconds=since)
+    return Subject("team/shop", 7, version("v1"), version("v2"), weight, began)
+
+
 @contextlib.asynccontextmanager
-async def asking(url: str, **more: Any) -> AsyncIterator[PrometheusSource]:
+async def asking(
+    url: str, clock: Callable[[], dt.datetime] = now, /, **more: Any
+) -> AsyncIterator[PrometheusSource]:
     chosen = MeasureSettings(prometheus_url=url, prometheus_tick_seconds=0.01, **more)
     registry = Registry()
-    async with wiring.opened(chosen, registry, naming, now):
+    async with wiring.opened(chosen, registry, naming, clock):
         source = registry.sources["prometheus"]
         assert isinstance(source, PrometheusSource)
         yield source
 
 
 @pytest.fixture
-async def metrics(server: PrometheusServer) -> AsyncIterator[PrometheusSource]:
-    async with asking(server.url) as ready:
+def moment() -> dt.datetime:
+    """It stays now for the whole test: windows are counted in seconds."""
+    return now()
+
+
+@pytest.fixture
+async def metrics(server: PrometheusServer, moment: dt.datetime) -> AsyncIterator[PrometheusSource]:
+    async with asking(server.url, lambda: moment) as ready:
         yield ready
 
 
@@ -81,23 +89,28 @@ async def test_every_answer_is_a_value_silence_or_a_reason(metrics: PrometheusSo
         assert said in answer.reason
 
 
-async def test_a_number_is_never_older_than_the_share(metrics: PrometheusSource) -> None:
+async def test_a_number_is_never_older_than_the_share(
+    metrics: PrometheusSource, moment: dt.datetime
+) -> None:
     """Prometheus itself reads the window that was sent."""
     window = "count_over_time(vector(1)[{{ interval }}:1s])"
 
     full = await metrics.ask(Check("c", window), about())
-    young = await metrics.ask(Check("c", window), about(since=10.5))
+    young = await metrics.ask(Check("c", window), about(since=10.5, at=moment))
     own = await metrics.ask(Check("c", window, window=dt.timedelta(seconds=20)), about())
-    first = await metrics.ask(Check("c", window), about(since=0.0))
-    before = await metrics.ask(Check("c", window, when=When.START), about(since=0.0))
+    first = await metrics.ask(Check("c", window), about(since=0.0, at=moment))
+    start = Check("c", window, when=When.START)
+    before = await metrics.ask(start, about(since=0.0, at=moment))
 
     answers = (full, young, own, first, before)
     assert answers == tuple(map(Answered, (60.0, 10.0, 20.0, 1.0, 60.0)))
 
 
-async def test_both_sides_are_sampled_at_the_same_moments(metrics: PrometheusSource) -> None:
+async def test_both_sides_are_sampled_at_the_same_moments(
+    metrics: PrometheusSource, moment: dt.datetime
+) -> None:
     step = 5
-    edge = (int(time.time()) // step) * step - 2 * step
+    edge = (int(moment.timestamp()) // step) * step - 2 * step
     known = [
         {"name": "steady", "query": "vector(3)"},
         {"name": "late", "query": f"vector(1) and on() (vector(time()) >= {edge})"},
@@ -109,7 +122,7 @@ async def test_both_sides_are_sampled_at_the_same_moments(metrics: PrometheusSou
         "all", kind=CheckKind.JUDGE, judge={"metrics": known}, window=dt.timedelta(seconds=step)
     )
 
-    sides = await metrics.compare(check, about(since=32.0))
+    sides = await metrics.compare(check, about(since=32.0, at=moment))
 
     count = len(sides.control["steady"])
     assert count in {5, 6}

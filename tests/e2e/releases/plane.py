@@ -19,6 +19,8 @@ from tests.contract.local import shop_platform
 from tests.contract.local.shop_versions import free_port
 
 STREAM = coordination.rollout_stream("shop")
+PATIENCE = 240.0
+"""Ends a test that hangs; nothing is said about how long anything takes."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,7 +65,7 @@ class Plane:
 
     async def until_told(self, check: str, words: str) -> None:
         """Until a check's last answer has these words in it."""
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE):
             while True:
                 view = await self.engine.read(lambda s: visibility.stream(s, STREAM))
                 if words in view.data.get("round", {}).get("reasons", {}).get(check, ""):
@@ -71,7 +73,7 @@ class Plane:
                 await asyncio.sleep(0.1)
 
     async def until(
-        self, holds: Callable[[dict[str, Any], str], bool], seconds: float = 60
+        self, holds: Callable[[dict[str, Any], str], bool], seconds: float = PATIENCE
     ) -> dict[str, Any]:
         """The rollout's book once something holds of it and its state."""
         with self.engine.watch() as signal:
