@@ -16,6 +16,8 @@ from tools.servers.prometheus import PrometheusServer
 pytestmark = [pytest.mark.xdist_group("prometheus"), pytest.mark.slow]
 SUCCESS = {"name": "success", "metric": "request-success-rate", "low": 98}
 SPEED = {"name": "speed", "metric": "request-duration", "high": 700}
+# A busy machine is slower now and then; the slow version is so in every measurement.
+PATIENT = {"failureLimit": 4, "count": 12, "consecutiveSuccessLimit": 2}
 # The numbers of a second are read each second: a window needs two of them and some more.
 EVERY = {"window": "5s", "interval": "1s", "initialDelay": "5s"}
 FAILED = r"\d+ of \d+ requests failed: 9\d.* %, at least 98 % required"
@@ -97,7 +99,7 @@ async def standing(site: local.Site) -> dict[str, Any]:
 async def test_a_good_version_is_promoted_by_its_numbers(
     site: local.Site, server: PrometheusServer
 ) -> None:
-    checks = (SUCCESS | EVERY, SPEED | EVERY, JUDGE)
+    checks = (SUCCESS | EVERY, SPEED | EVERY | PATIENT, JUDGE)
 
     state, load = await run(site, server, FIRST, *checks)
 
@@ -115,7 +117,7 @@ async def test_a_good_version_is_promoted_by_its_numbers(
             SUCCESS | EVERY,
             r"\d+ of \d+ requests failed: 9\d.* %, at least 98 % required",
         ),
-        (["--delay-ms", "1000"], SPEED | EVERY, " ms, limit 700 ms"),
+        (["--delay-ms", "1000"], SPEED | EVERY | PATIENT, " ms, limit 700 ms"),
         (["--delay-ms", "400"], JUDGE, "request-duration is High"),
     ],
     ids=["errors", "slow", "slower than before"],

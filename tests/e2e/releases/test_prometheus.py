@@ -24,12 +24,15 @@ from tools.servers.prometheus import PrometheusServer
 __all__ = ["prometheus_program", "server"]
 pytestmark = [pytest.mark.xdist_group("envoy"), pytest.mark.slow]
 OFTEN = {"interval": "2s", "initialDelay": "5s", "window": "5s", "consecutiveSuccessLimit": 2}
+PATIENT = {"failureLimit": 4, "count": 12}
+"""Of times: a machine that stands still for a moment makes a good version slow for as long."""
+
 SUCCESS = {"name": "success", "metric": "request-success-rate", "low": 98}
 WAY: dict[str, Any] = {
     "strategy": {"steps": [30], "pause": "1s"},
     "checks": [
         SUCCESS | OFTEN,
-        {"name": "latency", "metric": "request-duration", "high": 2000} | OFTEN,
+        {"name": "latency", "metric": "request-duration", "high": 2000} | OFTEN | PATIENT,
     ],
 }
 
@@ -78,7 +81,7 @@ async def test_a_good_version_arrives_and_one_with_errors_rolls_back(
 async def test_a_version_three_times_slower_rolls_back_at_its_first_step(
     server: PrometheusServer, tmp_path: Path
 ) -> None:
-    rules = way({"name": "latency", "metric": "request-duration", "high": 400} | OFTEN)
+    rules = way({"name": "latency", "metric": "request-duration", "high": 400} | OFTEN | PATIENT)
     async with judged_by(server, tmp_path) as plane:
         await plane.live("v1", ["--delay-ms", "160"], **rules)
         async with plane.load(per_second=60).running() as load:
