@@ -3,13 +3,15 @@
 import contextlib
 import os
 from collections.abc import AsyncIterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
 from playwright.async_api import Browser, Page, async_playwright
 
-from fairlead import errors
+from fairlead import bootstrap, errors
+from fairlead.area import parts
+from fairlead.areas.deployments.area import DEPLOYMENTS
 from fairlead.areas.rollouts import detail
 from fairlead.web import server
 from tests.fakes import fleet
@@ -51,10 +53,15 @@ async def plane(tmp_path: Path) -> AsyncIterator[Plane]:
     with server.claim(wanted) as listening:
         bind = server.bound(wanted, listening)
         async with (
-            rig.site(tmp_path, made.cast(counted), bind) as site,
+            rig.site(tmp_path, _with_deployments(made.cast(counted)), bind) as site,
             server.serving(site.app, listening, site.context.closing),
         ):
             yield Plane(site, bind.url, made, counted)
+
+
+def _with_deployments(cast: bootstrap.Installation) -> bootstrap.Installation:
+    """Which nobody performs: tests tell them what became of their steps."""
+    return replace(cast, machines=(*cast.machines, *parts.core(DEPLOYMENTS).machines))
 
 
 @dataclass

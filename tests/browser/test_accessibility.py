@@ -16,6 +16,7 @@ from fairlead.access import tokens
 from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.areas.rollouts.workload_logs import WORKLOAD_LOGS, LogLine, LogPage, LogRequest
 from tests.browser.conftest import Plane, Window
+from tests.fakes import deployments as story
 from tests.fakes import fleet
 
 pytestmark = pytest.mark.slow
@@ -31,6 +32,17 @@ PATHS = {
     "stream": "/streams/rollout/shop",
     "error": "/rollouts/none",
     "nowhere": "/nowhere",
+    "stacks": "/stacks",
+    "stack": "/stacks/prod/shop",
+    "stack broken": "/stacks/prod/till",
+    "deployment running": "/deployments/prod/shop/v2",
+    "deployment asks": "/deployments/prod/desk/v1",
+    "deployment failed": "/deployments/prod/till/v7",
+    "triggers": "/triggers",
+    "trigger": "/triggers/main:1",
+    "stored": "/definitions",
+    "push target": "/definitions/push-target/prod/shop?compare=2",
+    "push target edited": "/definitions/push-target/prod/shop?edit=true",
 }
 
 
@@ -58,6 +70,7 @@ async def filled(plane: Plane) -> Plane:
         at = now + dt.timedelta(milliseconds=50 * second)
         plane.counted.add("shop", fleet.point(at, Slot.PRIMARY, 90))
         plane.counted.add("shop", fleet.point(at, Slot.CANARY, 10, failed=second % 3))
+    await story.everything(engine)
     return plane
 
 
@@ -78,6 +91,10 @@ async def test_axe_finds_nothing_on_any_page(
             await expect(page.get_by_role("dialog")).to_be_visible()
             await seen.check(page, f"{verb} asks")
             await page.keyboard.press("Escape")
+        await page.goto(f"{filled.url}/stacks/prod/till")
+        await page.get_by_role("button", name="Force available").click()
+        await expect(page.get_by_role("dialog")).to_be_visible()
+        await seen.check(page, "Force available asks")
         await _signing_in(filled, page, seen)
 
     assert not seen.found, "\n".join(seen.found)

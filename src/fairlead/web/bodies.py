@@ -1,13 +1,16 @@
-"""A request's JSON body as a type of ours, or Rejected with what to send instead."""
+"""A request's body as a type of ours or as a form, or Rejected with what to send instead."""
 
 from typing import Any, TypeVar
+from urllib.parse import parse_qs
 
 import msgspec
 import pydantic
 from fastapi import Request
 
 from fairlead import errors
+from fairlead.web import errors as web_errors
 
+_MOST_FIELDS = 8
 Shape = TypeVar("Shape", bound=pydantic.BaseModel)
 
 
@@ -36,3 +39,17 @@ async def plain(request: Request) -> Any:
         return msgspec.json.decode(await request.body())
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise errors.Rejected(f"malformed JSON: {error}", hint="check the body") from error
+
+
+async def form(request: Request, most: int, hint: str = "send less") -> dict[str, str]:
+    """The fields of a page's form, each once; Rejected where there is more than it can hold."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > most:
+            raise web_errors.TooLarge(f"the form is larger than {most} bytes", hint=hint)
+    try:
+        found = parse_qs(body.decode(errors="replace"), max_num_fields=_MOST_FIELDS)
+    except ValueError as error:
+        raise errors.Rejected("malformed form", hint=hint) from error
+    return {name: told[0] for name, told in found.items()}

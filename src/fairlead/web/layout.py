@@ -17,6 +17,7 @@ from fairlead.web.navigation import Link
 _HOME = "fairlead.web"
 _ASSETS = {
     "live.js": "text/javascript",
+    "verbs.js": "text/javascript",
     "style.css": "text/css",
     "icon.svg": "image/svg+xml",
 }

@@ -15,7 +15,7 @@ import asyncio
 import contextlib
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Annotated
@@ -43,6 +43,7 @@ _LOOK = timedelta(seconds=1)
 _HEARTBEAT_SECONDS = 15.0
 _SLOW_SECONDS = 10.0
 _MOST_CLIENTS = 256
+_MOST_NAMES = 20
 _MOST_OF_ONE = 64
 """Of one token's: a script that loses count must not shut the others out."""
 
@@ -68,14 +69,14 @@ class Chunk:
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which streams a client hears of: one, all of a machine, or every one within its scope."""
+    """Which streams a client hears of: some, all of a machine, or every one within its scope."""
 
-    start: str
-    whole: bool
+    names: frozenset[str]
+    machine: str
     scope: str = scopes.EVERYWHERE
 
     def has(self, stream: messages.StreamName) -> bool:
-        asked = stream == self.start if self.whole else stream.startswith(self.start)
+        asked = stream in self.names if self.names else stream.startswith(self.machine)
         return asked and scopes.covers(self.scope, stream)
 
 
@@ -146,14 +147,16 @@ class SharedFeed:
 async def live(
     request: Request,
     after: Annotated[str, Query(description="Start after this place; empty: now.")] = "",
-    stream: Annotated[str, Query(description="Only this stream; empty: all.")] = "",
+    stream: Annotated[
+        Sequence[str], Query(max_length=_MOST_NAMES, description="Only these streams; none: all.")
+    ] = (),
     machine: Annotated[str, Query(description="Only streams of this machine.")] = "",
     last_event_id: Annotated[str, Header(description="Sent by browsers to resume.")] = "",
 ) -> Response:
     feed: SharedFeed = request.app.state.feed
-    start = messages.parse_stream(stream) if stream else f"{machine}/" if machine else ""
+    names = frozenset(messages.parse_stream(each) for each in stream if each)
     caller = contexts.caller(request)
-    wanted = Wanted(start, bool(stream), caller.scope)
+    wanted = Wanted(names, f"{machine}/" if machine else "", caller.scope)
     resume = last_event_id or after
     known = visibility.parse_place(resume) if resume else None
     who = caller.token or ""

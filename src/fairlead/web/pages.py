@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from typing import Annotated
-from urllib.parse import parse_qs
 
 from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
@@ -11,14 +10,12 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from fairlead import errors
 from fairlead.access import sessions, tokens
 from fairlead.engine import filters, visibility
-from fairlead.web import auth
+from fairlead.web import auth, bodies
 from fairlead.web import context as contexts
-from fairlead.web import errors as web_errors
 
 router = APIRouter(include_in_schema=False)
 _ROWS = 100
 _MOST_FORM = 4096
-_MOST_FIELDS = 8
 _POLICY = (
     b"default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
     b"img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -81,7 +78,8 @@ async def login(request: Request) -> Response:
 async def enter(request: Request) -> Response:
     """Open a session for a good token; its cookie no script can read and no other site can send."""
     context = contexts.of(request)
-    text = await _sent_token(request)
+    form = await bodies.form(request, _MOST_FORM, "send a token and nothing else")
+    text = form.get("token", "").strip()
     try:
         token = await context.engine.read(lambda s: tokens.verify(s, text, context.now()))
     except errors.Unauthorised as error:
@@ -113,22 +111,6 @@ async def leave(request: Request) -> Response:
     answer = RedirectResponse("/login", 303)
     answer.delete_cookie(auth.cookie_name(context.bind), httponly=True, samesite="strict")
     return answer
-
-
-async def _sent_token(request: Request) -> str:
-    """The token of the form; Rejected where more was sent than a token takes."""
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _MOST_FORM:
-            raise web_errors.TooLarge(
-                f"the form is larger than {_MOST_FORM} bytes", hint="send a token and nothing else"
-            )
-    try:
-        form = parse_qs(body.decode(errors="replace"), max_num_fields=_MOST_FIELDS)
-    except ValueError as error:
-        raise errors.Rejected("malformed form", hint="send a token and nothing else") from error
-    return form.get("token", [""])[0].strip()
 
 
 @router.get("/assets/{name}")

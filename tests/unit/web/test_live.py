@@ -236,3 +236,14 @@ async def places(site: rig.Site) -> list[str]:
 
 def lower(headers: dict[str, str]) -> dict[str, str]:
     return {name.lower(): value for name, value in headers.items()}
+
+
+async def test_some_streams_can_be_followed_together(site: rig.Site) -> None:
+    await site.client.post(COMMANDS, json=rig.ORDER)
+    await site.settled("depot/a")
+
+    both = "after=0.0&stream=trip/a-1&stream=depot/a"
+    async with rig.Wire(site.app, PATH, both).open() as wire:
+        text = await wire.until(lambda text: '"Arrived"' in text and '"Closed"' in text)
+
+    assert set(re.findall(r'"stream":"([^"]+)"', text)) == {"trip/a-1", "depot/a"}

@@ -56,7 +56,7 @@ async def test_browsers_are_told_to_run_nothing_foreign(site: rig.Site) -> None:
     assert "https://" not in page
 
 
-@pytest.mark.parametrize("name", ["live.js", "style.css"])
+@pytest.mark.parametrize("name", ["live.js", "verbs.js", "style.css"])
 async def test_assets_are_our_own(site: rig.Site, name: str) -> None:
     answer = await site.client.get(f"/assets/{name}")
 

@@ -18,8 +18,7 @@ from fairlead.areas.content import requests as door
 from fairlead.areas.content.domain.release import view
 from fairlead.areas.content.domain.release.declared_verbs import VERBS
 from fairlead.areas.content.domain.release.draft import stream
-from fairlead.values import Verb
-from fairlead.web import auth
+from fairlead.web import auth, verbs
 from fairlead.web import context as contexts
 
 router = APIRouter(include_in_schema=False)
@@ -89,7 +88,7 @@ async def release(
         "phases": PHASES,
         "step_words": STEPS,
         "steers": caller.role >= tokens.Role.OPERATOR,
-        "buttons": [(VERBS[verb], dialog(VERBS[verb])) for verb in told.verbs],
+        "buttons": verbs.buttons(map(VERBS.__getitem__, told.verbs)),
         "chart": chart(told.news, now),
         "spoken": spoken,
         "height": HEIGHT,
@@ -121,19 +120,6 @@ def chart(news: Sequence[door.News], now: dt.datetime) -> Chart | None:
 def spoken(kind: str) -> str:
     """An event's name as words: `Share set`."""
     return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).capitalize()
-
-
-def dialog(verb: Verb) -> dict[str, str | bool] | None:
-    """What release.js asks before it sends the verb; None where it asks nothing."""
-    if verb.confirm is None:
-        return None
-    return {
-        "title": verb.confirm.title,
-        "text": verb.confirm.text,
-        "yes": verb.confirm.yes,
-        "danger": verb.tone == "danger",
-        "why": verb.takes_reason,
-    }
 
 
 async def _difference(state: Any) -> tuple[list[str] | None, str]:

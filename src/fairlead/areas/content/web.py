@@ -13,6 +13,5 @@ def mount(navigation: Sequence[Link]) -> Mount:
         apis=(api.router,),
         pages=(pages.router,),
         package="fairlead.areas.content",
-        assets={"release.js": "text/javascript"},
         navigation=navigation,
     )

@@ -1,6 +1,6 @@
 """What deployments bring: stacks with queues, plans that deployments walk, migrations."""
 
-from fairlead.area import Area, Command
+from fairlead.area import Area, Command, Link
 from fairlead.areas.deployments.domain import declared_verbs
 
 _HERE = "fairlead.areas.deployments"
@@ -44,4 +44,5 @@ DEPLOYMENTS = Area(
         "application": f"{_HERE}.commands.file_nouns:APPLICATION",
     },
     verbs=declared_verbs.VERBS,
+    navigation=(Link("Deployments", "/stacks"),),
 )

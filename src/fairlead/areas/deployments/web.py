@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 
-from fairlead.areas.deployments import deployment_api, verb_api
+from fairlead.areas.deployments import deployment_api, pages, verb_api
 from fairlead.areas.deployments.registry import api as registry_api
+from fairlead.areas.deployments.registry import pages as registry_pages
 from fairlead.areas.deployments.triggers import api as triggers_api
 from fairlead.areas.deployments.triggers import hooks
 from fairlead.web.mounts import Mount
@@ -15,4 +16,10 @@ def mount(navigation: Sequence[Link]) -> Mount:
         *(deployment_api.router, verb_api.router),
         *(registry_api.router, triggers_api.router, hooks.router),
     )
-    return Mount(name="deployments", apis=apis, navigation=navigation)
+    return Mount(
+        name="deployments",
+        apis=apis,
+        pages=(pages.router, registry_pages.router),
+        package="fairlead.areas.deployments",
+        navigation=navigation,
+    )

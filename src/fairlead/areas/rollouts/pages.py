@@ -20,7 +20,7 @@ from fairlead.areas.rollouts.traffic_stats import TRAFFIC_STATS, Point
 from fairlead.areas.rollouts.workload_logs import WORKLOAD_LOGS
 from fairlead.engine import messages
 from fairlead.values import Verb
-from fairlead.web import auth
+from fairlead.web import auth, verbs
 from fairlead.web import context as contexts
 
 router = APIRouter(include_in_schema=False)
@@ -141,9 +141,9 @@ def _words(told: detail.Detail, role: tokens.Role) -> dict[str, Any]:
         "newest": not told.runs or told.run == told.runs[0].number,
         "stream": messages.stream_name("rollout", told.rollout.name),
         "steers": role >= tokens.Role.OPERATOR,
-        "buttons": [
-            (verb, _dialog(verb)) for verb in map(VERBS.__getitem__, told.verbs) if _may(role, verb)
-        ],
+        "buttons": verbs.buttons(
+            each for each in map(VERBS.__getitem__, told.verbs) if _may(role, each)
+        ),
         "phases": PHASES,
         "check_words": CHECKS,
         "step_words": STEPS,
@@ -174,17 +174,3 @@ def _before_runs(told: detail.Detail, points: Sequence[Point], now: datetime) ->
 
 def _may(role: tokens.Role, verb: Verb) -> bool:
     return role >= tokens.Role.DEPLOYER or not verb.deletes
-
-
-def _dialog(verb: Verb) -> dict[str, str | bool] | None:
-    """What rollout.js asks before it sends the verb; None where it asks nothing."""
-    if verb.confirm is None:
-        return None
-    return {
-        "title": verb.confirm.title,
-        "text": verb.confirm.text,
-        "yes": verb.confirm.yes,
-        "danger": verb.tone == "danger",
-        "why": verb.takes_reason,
-        "revision": verb.takes_revision,
-    }

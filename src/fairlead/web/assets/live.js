@@ -2,13 +2,18 @@
 // it, and change only what differs, so that focus, open parts and bars in motion stay.
 const script = document.currentScript;
 const live = document.getElementById("live");
-const query = new URLSearchParams();
-for (const name of ["stream", "machine"]) {
-  if (script.dataset[name]) query.set(name, script.dataset[name]);
-}
 const PAUSE = 250;
+let feed;
+let query = asked(script);
 let waiting = false;
 let asking = false;
+
+// Which streams, parted by spaces, or which machine the page is about.
+function asked(one) {
+  const words = ["stream", "machine"].flatMap((name) =>
+    (one.dataset[name] || "").split(" ").filter(Boolean).map((value) => [name, value]));
+  return new URLSearchParams(words).toString();
+}
 
 function show(text, well) {
   live.hidden = false;
@@ -32,6 +37,8 @@ async function refresh() {
     const dialog = document.querySelector("dialog:not([open])");
     if (dialog && fresh.querySelector("dialog")) morph(dialog, fresh.querySelector("dialog"));
     document.title = fresh.title;
+    const wanted = asked(fresh.querySelector("script[src$='/live.js']") || script);
+    if (wanted !== query) follow(wanted);
     sayTimes();
     document.dispatchEvent(new Event("fairlead:fresh"));
   } catch {
@@ -118,8 +125,10 @@ function since(seconds, say) {
   return say === "for" ? `for ${span}` : `${span} ago`;
 }
 
-function follow() {
-  const feed = new EventSource("/api/v1/feed/live?" + query);
+function follow(wanted) {
+  feed?.close();
+  query = wanted;
+  feed = new EventSource("/api/v1/feed/live?" + query);
   feed.onopen = () => {
     show("live", true);
     // What happened while the line was down is not sent again to one who saw nothing before.
@@ -129,11 +138,11 @@ function follow() {
   feed.onerror = () => {
     show("not connected, retrying", false);
     // A refusal ends the line for good; the page itself tells why.
-    if (feed.readyState === EventSource.CLOSED) setTimeout(() => { refresh(); follow(); }, 5000);
+    if (feed.readyState === EventSource.CLOSED) setTimeout(() => { refresh(); follow(query); }, 5000);
   };
 }
 
 document.addEventListener("fairlead:changed", later);
 setInterval(sayTimes, 5000);
 sayTimes();
-follow();
+follow(query);

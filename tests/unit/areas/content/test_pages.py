@@ -7,6 +7,7 @@ from fairlead.areas.content import pages
 from fairlead.areas.content.domain.release.declared_verbs import VERBS
 from fairlead.areas.content.requests import News
 from fairlead.engine.testing import START
+from fairlead.web.verbs import dialog
 from tests.unit.areas.content.test_api import Plane, plane
 from tests.unit.web import rig
 
@@ -57,7 +58,7 @@ async def test_versions_that_cannot_be_compared_are_told(plane: Plane) -> None:
 
 def test_every_phase_and_verb_has_words() -> None:
     assert {"Idle", "Proposed", "Paused", "Restoring"} <= {*pages.PHASES}
-    asked = {verb.name for verb in VERBS.values() if pages.dialog(verb)}
+    asked = {verb.name for verb in VERBS.values() if dialog(verb)}
     assert asked == {"approve", "reject", "promote", "abort"}
 
 

@@ -9,7 +9,7 @@ from urllib.parse import quote
 import msgspec
 
 from fairlead import errors
-from fairlead.areas.deployments import migration_handlers
+from fairlead.areas.deployments import findings, migration_handlers
 from fairlead.areas.deployments.aws.stacks import report
 from fairlead.areas.deployments.domain.classes import Impact
 from fairlead.areas.deployments.domain.messages import PerformStep, ReportStep, StepStatus
@@ -76,7 +76,7 @@ class Databases:
         except errors.FairleadError as error:
             reason = f"{work.database} could not be evaluated: {error.message}: DOWNTIME"
             return _found(step, Impact.DOWNTIME, (reason,))
-        return _found(step, found.impact, tuple(_reasons(found)))
+        return findings.report(step, found)
 
     def pending(self, work: Work) -> int | None:
         """How many migrations it waits for; None where that cannot be told yet."""
@@ -162,15 +162,6 @@ def _account(work: Work) -> Account:
 def _found(step: PerformStep, impact: Impact, reasons: tuple[str, ...]) -> ReportStep:
     done = StepStatus.DONE
     return ReportStep(step.step, step.attempt, done, impact=impact, reasons=reasons)
-
-
-def _reasons(found: evaluation.Evaluation) -> list[str]:
-    told = [each for each in found.statements if each.impact is found.impact]
-    return [
-        f"{' '.join(each.sql.split())[:80]}: {reason}: {each.impact.value}"
-        for each in told
-        for reason in each.reasons
-    ]
 
 
 def _credentials(work: Work, user: administration.NewUser) -> dict[str, str]:

@@ -18,27 +18,6 @@ from fairlead.console.clients import Source
 from fairlead.console.nouns import Action, Declared, Manifest, Noun, Progress
 from fairlead.engine import messages, service, visibility
 
-_STARTERS = {
-    definition.CLUSTER: """\
-kind: cluster
-name: main
-aws:
-  vpc_id: vpc-1
-  aws_account: "123456789012"
-  aws_region: eu-west-1
-  ecs_cluster: {cluster_name: main, task_execution_role: role, default_registry: registry.example}
-""",
-    definition.ENVIRONMENT: "kind: environment\nfull_name: staging\n",
-    definition.PUSH_TARGET: """\
-kind: push-target
-environment: staging
-application: shop      # what the file in the repository calls itself
-repository: acme/shop
-path: fairlead.yaml
-branches: [main, release/*]
-""",
-}
-
 
 def _noun(kind: Kind[Any]) -> Noun:
     def find(asked: Source, name: str) -> visibility.StreamView:
@@ -62,7 +41,7 @@ def _noun(kind: Kind[Any]) -> Noun:
         steer=_steering(kind),
         # What is stored is stored at once: `deploy --wait` has nothing to wait for.
         progress=lambda _view, _revision: Progress("done", "stored", "", ()),
-        manifest=Manifest(f"/{kind.plural}", _reading(kind), _STARTERS[kind.name]),
+        manifest=Manifest(f"/{kind.plural}", _reading(kind), kind.starter),
     )
 
 

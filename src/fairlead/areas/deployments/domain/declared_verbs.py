@@ -1,5 +1,6 @@
 """What people may ask of deployments, of stacks, and of what is stored for them."""
 
+import dataclasses
 from collections.abc import Mapping
 
 from fairlead.values import Confirmation, Verb
@@ -45,6 +46,18 @@ _ABORT = Verb(
     takes_reason=True,
     restrains=True,
 )
+REFUSE = dataclasses.replace(
+    _ABORT,
+    label="Refuse",
+    confirm=Confirmation(
+        question="Refuse {name}?",
+        title="Refuse this deployment?",
+        text="It ends here. No step of it has changed what runs, so its stack goes on.",
+        yes="Refuse it",
+    ),
+)
+"""The same to whom a person is asked first: the page's other answer beside approve."""
+
 _RETRY = Verb(
     name="retry",
     command="Retry",

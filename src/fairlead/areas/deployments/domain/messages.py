@@ -125,6 +125,20 @@ class ReportStackStatus:
 
 
 @dataclass(frozen=True, slots=True)
+class StatementFound:
+    """What one statement of a migration asks of the version that runs."""
+
+    sql: str
+    impact: Impact
+    locks: tuple[str, ...] = ()
+    rewrite: bool = False
+    scan: bool = False
+    reasons: tuple[str, ...] = ()
+    suggestion: str = ""
+    """A safer form of it."""
+
+
+@dataclass(frozen=True, slots=True)
 class ReportStep:
     """Command, the answer to PerformStep and ObserveStep: how a step stands."""
 
@@ -137,6 +151,8 @@ class ReportStep:
     """What an evaluation found."""
 
     reasons: tuple[str, ...] = ()
+    statements: tuple[StatementFound, ...] = ()
+    """For whoever looks closely: the event keeps them, the deployment's state does not."""
 
 
 @dataclass(frozen=True, slots=True)

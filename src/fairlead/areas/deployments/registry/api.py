@@ -64,6 +64,20 @@ def _shown(found: Entry[Any]) -> StoredDefinition:
     return StoredDefinition(name=found.name, version=found.version, by=found.by, whole=whole)
 
 
+async def put(
+    request: Request, kind: Kind[Any], content: Any, expects: int | None
+) -> tuple[str, messages.Receipt]:
+    """Store what a caller sent, under the name that it gives itself."""
+    context, caller = contexts.of(request), contexts.caller(request)
+    definitions.check_caller(kind, caller)
+    read = kind.read(content)
+    key = kind.key(read)
+    await context.engine.read(lambda s: definitions.check_references(s, read))
+    data = {"content": msgspec.to_builtins(read), "by": caller.name, "expects": expects}
+    asked = intake.Request(kind.stream(key), "Store", data)
+    return key, await context.intake.submit(caller, asked)
+
+
 def _read(kind: Kind[Any], words: str) -> None:
     @router.get(
         f"/{kind.plural}",
@@ -104,15 +118,10 @@ def _write(kind: Kind[Any], words: str) -> None:
     )
     @auth.within_scope
     async def store(request: Request, expects: Expects = None) -> StoredReceipt:
-        context, caller = contexts.of(request), contexts.caller(request)
-        definitions.check_caller(kind, caller)
-        content = kind.read(await bodies.plain(request))
-        key = kind.key(content)
-        await context.engine.read(lambda s: definitions.check_references(s, content))
-        data = {"content": msgspec.to_builtins(content), "by": caller.name, "expects": expects}
-        asked = intake.Request(kind.stream(key), "Store", data)
-        receipt = await context.intake.submit(caller, asked)
-        now = await context.engine.read(lambda s: definitions.get(s, kind, key))
+        definitions.check_caller(kind, contexts.caller(request))
+        key, receipt = await put(request, kind, await bodies.plain(request), expects)
+        engine = contexts.of(request).engine
+        now = await engine.read(lambda s: definitions.get(s, kind, key))
         return StoredReceipt(
             name=key,
             revision=f"version {now.version}",

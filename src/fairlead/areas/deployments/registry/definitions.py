@@ -37,12 +37,28 @@ class Kind(Generic[T]):
     role: tokens.Role
     """Who may edit it."""
 
+    starter: str = ""
+    """A file to begin with."""
+
     def stream(self, key: str) -> messages.StreamName:
         return messages.stream_name(self.name, key)
 
 
 CLUSTERS: Kind[Cluster] = Kind(
-    definition.CLUSTER, "clusters", reading.cluster, lambda it: it.name, tokens.Role.ADMIN
+    definition.CLUSTER,
+    "clusters",
+    reading.cluster,
+    lambda it: it.name,
+    tokens.Role.ADMIN,
+    """\
+kind: cluster
+name: main
+aws:
+  vpc_id: vpc-1
+  aws_account: "123456789012"
+  aws_region: eu-west-1
+  ecs_cluster: {cluster_name: main, task_execution_role: role, default_registry: registry.example}
+""",
 )
 # An environment says as whom and how its deployments run: no deployer writes that for itself.
 ENVIRONMENTS: Kind[Environment] = Kind(
@@ -51,6 +67,7 @@ ENVIRONMENTS: Kind[Environment] = Kind(
     reading.environment,
     lambda it: it.full_name,
     tokens.Role.ADMIN,
+    "kind: environment\nfull_name: staging\n",
 )
 PUSH_TARGETS: Kind[PushTarget] = Kind(
     definition.PUSH_TARGET,
@@ -58,6 +75,14 @@ PUSH_TARGETS: Kind[PushTarget] = Kind(
     reading.push_target,
     lambda it: it.name,
     tokens.Role.DEPLOYER,
+    """\
+kind: push-target
+environment: staging
+application: shop      # what the file in the repository calls itself
+repository: acme/shop
+path: fairlead.yaml
+branches: [main, release/*]
+""",
 )
 KINDS: Mapping[str, Kind[Any]] = {
     each.name: each for each in (CLUSTERS, ENVIRONMENTS, PUSH_TARGETS)

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from fairlead.areas.deployments.domain.classes import Impact
 from fairlead.areas.deployments.domain.infrastructure import StackStatus
-from fairlead.areas.deployments.domain.messages import StepStatus
+from fairlead.areas.deployments.domain.messages import StatementFound, StepStatus
 from fairlead.areas.deployments.domain.plan.graph import Plan, Step
 from fairlead.areas.deployments.domain.spec import DeploymentSpec
 from fairlead.engine.messages import StreamName
@@ -101,6 +101,7 @@ class StepResult:
     outputs: dict[str, str] = field(default_factory=dict)
     impact: Impact | None = None
     reasons: tuple[str, ...] = ()
+    statements: tuple[StatementFound, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

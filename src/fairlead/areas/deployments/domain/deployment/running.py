@@ -188,6 +188,7 @@ def _result(told: messages.ReportStep) -> events.StepResult:
         told.outputs,
         told.impact,
         told.reasons,
+        told.statements,
     )
 
 
