@@ -83,6 +83,7 @@ async def test_a_cut_off_leader_is_followed_within_the_lease_and_never_doubled(
             first_ended = first.reigns[0][1]
 
     assert first_ended < taken
-    # The lease, the second's next look at it, and a slow machine.
-    assert taken - cut < LEASE_SECONDS + 4
+    # The lease, the second's next look at it, and a machine whose disk or processor is others' for
+    # seconds; one that never took over would be ended by the timeout.
+    assert taken - cut < LEASE_SECONDS + 20
     assert first.tokens[0] < second.tokens[0]

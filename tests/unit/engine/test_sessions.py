@@ -15,6 +15,9 @@ from tests.engines import Home, until
 from tests.tampered import gone
 
 SECONDS = 1.5
+LEAST_OF_MANY = 2.5
+"""The shortest pause after fifty losses; a machine that stands still for a moment is below it."""
+
 LEAST = (0.0, 0.0, 0.05, 0.15, 0.35, 0.75)
 
 
@@ -64,7 +67,7 @@ def test_a_write_that_got_through_ends_the_series() -> None:
     with pytest.raises(errors.Unavailable):
         reopening.open()
 
-    assert time.monotonic() - before < 1
+    assert time.monotonic() - before < LEAST_OF_MANY
 
 
 def test_whoever_ends_does_not_wait_out_the_pause() -> None:
@@ -77,7 +80,7 @@ def test_whoever_ends_does_not_wait_out_the_pause() -> None:
     with pytest.raises(errors.Unavailable):
         reopening.open()
 
-    assert time.monotonic() - before < 1
+    assert time.monotonic() - before < LEAST_OF_MANY
 
 
 async def test_a_call_that_overruns_is_left_behind_and_the_next_gets_another_thread(
