@@ -17,11 +17,11 @@ from fairlead.kubernetes.client.config import Connection
 from fairlead.kubernetes.client.credentials import Fixed, Identity
 from fairlead.kubernetes.client.limits import Limits
 from fairlead.kubernetes.client.transport import Answered, ClientOptions
-from fairlead.kubernetes.controller import runtime
 from fairlead.kubernetes.controller.queue import Queue, QueueOptions
 from fairlead.kubernetes.objects import Key, Resource, Selection
 from fairlead.kubernetes.writes import status
 from fairlead.kubernetes.writes.apply import Applier
+from tests.contract import whole_controller
 
 BUNDLES = Resource("tests.fairlead.dev", "v1", "bundles", "Bundle")
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
@@ -80,7 +80,7 @@ async def working(
     async with Client(connection(task), manager="bench", options=options) as client:
         running = NamespaceController(task, client, options)
         operating = asyncio.create_task(
-            runtime.operate(running.watches, running.queue, running.look)
+            whole_controller.operate(running.watches, running.queue, running.look)
         )
         try:
             yield running

@@ -16,11 +16,11 @@ from fairlead.kubernetes.client.clock import Clock
 from fairlead.kubernetes.client.config import Connection
 from fairlead.kubernetes.client.limits import Limits
 from fairlead.kubernetes.client.transport import Answered, ClientOptions
-from fairlead.kubernetes.controller import runtime
 from fairlead.kubernetes.controller.queue import Queue, QueueOptions
 from fairlead.kubernetes.objects import Key, Object, Selection
 from fairlead.kubernetes.writes import status
 from fairlead.kubernetes.writes.apply import Applier
+from tests.contract import whole_controller
 from tests.contract.kubernetes_samples import CONFIG_MAPS, WIDGETS, config_map
 
 PARTS = ("deck", "hull", "mast")
@@ -112,7 +112,7 @@ async def working(
     options = ClientOptions(bounds, clock, chance=chance, count=count)
     async with Client(connection, manager="sample", options=options) as client:
         yard = RunningController(client, options, namespace, requests)
-        task = asyncio.create_task(runtime.operate(yard.watches, yard.queue, yard.look))
+        task = asyncio.create_task(whole_controller.operate(yard.watches, yard.queue, yard.look))
         try:
             await yard.watches.synced(30)
             yield yard

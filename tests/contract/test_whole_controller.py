@@ -11,9 +11,9 @@ from fairlead.kubernetes.client import credentials
 from fairlead.kubernetes.client.client import Client
 from fairlead.kubernetes.client.config import Connection
 from fairlead.kubernetes.controller.queue import Queue
-from fairlead.kubernetes.controller.runtime import operate
 from fairlead.kubernetes.objects import Key
 from tests.contract.kubernetes_samples import CONFIG_MAPS, WIDGETS, config_map
+from tests.contract.whole_controller import operate
 from tests.fakes.kubernetes.server import Server
 
 
