@@ -18,7 +18,6 @@ from fairlead import errors
 
 StreamName = NewType("StreamName", str)
 CommandId = NewType("CommandId", str)
-Fence = NewType("Fence", int)
 
 MAX_COMMAND_ID = 200
 MAX_TIMER_NAME = 200

@@ -115,9 +115,6 @@ class Route:
         """Whether any request, or a copy of one, can meet the canary."""
         return bool(self.split.canary or self.matches or self.mirror)
 
-    def with_share(self, share: int) -> "Route":
-        return replace(self, split=giving(share))
-
     def only(self, share: int) -> "Route":
         """This share for the canary and no other rule; whoever has joined stays joined."""
         return Route(giving(share), joined=True, compared=self.compared)

@@ -85,7 +85,6 @@ def test_more_share_mirror_or_matches_is_a_rise_and_less_is_not() -> None:
     assert not routes.rises(routes.only_split(5), routes.STANDBY)
     assert not routes.rises(routes.PRIMARY_ONLY, routes.STANDBY)
     assert not routes.rises(beta, beta)
-    assert routes.only_split(5).with_share(7) == routes.only_split(7)
 
 
 @pytest.mark.parametrize(

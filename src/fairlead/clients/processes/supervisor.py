@@ -117,11 +117,6 @@ class Supervisor:
         groups = {instance.pid for instance in self.instances() if instance.pid is not None}
         return orphans.strays(self._folder.owner, groups)
 
-    async def end_orphans(self) -> tuple[Identity, ...]:
-        found = self.orphans()
-        await orphans.end(found)
-        return found
-
     async def _stop(self, name: str) -> None:
         await _cancel(self._tasks.pop(name))
         await self._keepers[name].stop()

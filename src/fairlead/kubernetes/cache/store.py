@@ -56,7 +56,6 @@ class Cache:
         self._by_namespace: defaultdict[str, set[Key]] = defaultdict(set)
         self._handlers: list[Handler] = []
         self._owner_handlers: list[tuple[str, Handler]] = []
-        self._written: dict[Key, int] = {}
         self._bereaved: OrderedDict[str, None] = OrderedDict()
         self._progress = 0
         self._encoder, self._buffer = msgspec.json.Encoder(), bytearray()
@@ -111,16 +110,6 @@ class Cache:
         entry = self._entries.get(key)
         return 0 if entry is None else entry.version
 
-    def is_behind(self, key: Key) -> bool:
-        """True while an own write to this key has not come back through the watch."""
-        written = self._written.get(key)
-        if written is None:
-            return False
-        if self._progress < written and self.version(key) < written:
-            return True
-        del self._written[key]
-        return False
-
     def on_change(self, handler: Handler) -> None:
         """Hear the key of every object that is new, different or gone."""
         self._handlers.append(handler)
@@ -132,13 +121,11 @@ class Cache:
     def wrote(self, obj: Object) -> None:
         """Take over what the API server answered to an own write."""
         key = objects.key_of(obj)
-        version = number(objects.version_of(obj))
-        if not key.name or not version:
-            return
         # With a selector, only the server can tell whether the object is one of ours.
         if self.selection.labels or self.selection.fields:
-            self._written[key] = version
-        elif self.selection.namespace in {"", key.namespace}:
+            return
+        known = key.name and number(objects.version_of(obj))
+        if known and self.selection.namespace in {"", key.namespace}:
             self.put(obj)
 
     def deleted(self, key: Key, uid: str) -> None:

@@ -7,6 +7,7 @@ import pytest
 from fairlead.areas.rollouts.domain import events as rollout_events
 from fairlead.areas.rollouts.domain import messages, states, view
 from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.traffic import weights
 from tests.unit.areas.rollouts.domain.stories import MINUTE, SPEC, asked_shares, ended, live
 from tests.unit.areas.rollouts.domain.world import BAD, Habits, version
 
@@ -198,7 +199,7 @@ def test_weights_changed_by_hand_are_put_back(step: type) -> None:
     place, share = world.place("shop"), world.state().rollout.route.share
     order, route = place.route
 
-    by_hand = dataclasses.replace(route, joined=True).with_share(77)
+    by_hand = dataclasses.replace(route, joined=True, split=weights.giving(77))
     place.routes.append((world.now, order, by_hand))
     world.observe()
     world.run(lambda: place.route[1].share == share)

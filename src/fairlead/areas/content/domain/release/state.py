@@ -9,7 +9,7 @@ from fairlead.analysis.limits import Tally
 from fairlead.areas.content.domain.population import NOBODY, Share
 from fairlead.areas.content.domain.release import events
 from fairlead.areas.content.domain.release.events import Ending, Proposal
-from fairlead.areas.content.domain.release.place import NO_VERSION, Place, Versions
+from fairlead.areas.content.domain.release.place import Place, Versions
 
 
 class Phase(StrEnum):
@@ -260,9 +260,3 @@ def _ended(state: Release, event: events.Promoted | events.Reverted | events.Set
         case unreachable:
             assert_never(unreachable)
     return replace(rest, run=None, round=None, outcome=outcome, step=0, until=None, ending=None)
-
-
-def has_canary(state: Release) -> bool:
-    """Whether any instance may have a canary."""
-    known = (state.deployed, state.wanted)
-    return any(each is not None and each.canary != NO_VERSION for each in known)

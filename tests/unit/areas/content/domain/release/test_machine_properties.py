@@ -14,7 +14,7 @@ from fairlead import errors
 from fairlead.areas.content.domain.population import NOBODY
 from fairlead.areas.content.domain.release import events, messages
 from fairlead.areas.content.domain.release.place import NO_VERSION, Versions
-from fairlead.areas.content.domain.release.state import Phase, Release, has_canary
+from fairlead.areas.content.domain.release.state import Phase, Release
 from fairlead.engine.messages import SetTimer
 from tests.unit.areas.content.domain.release import samples
 
@@ -113,13 +113,19 @@ class World:
         for each in self.running:
             assert each.stable in self.approved
             assert each.canary in {*self.approved, NO_VERSION}
-        if self.share > NOBODY and has_canary(state) and state.run is not None:
+        if self.share > NOBODY and _has_canary(state) and state.run is not None:
             canaries = {each.canary for each in self.running} - {NO_VERSION}
             assert canaries <= {state.run.proposal.version} | _superseded(state)
         if state.phase in {Phase.SETTLING, Phase.IDLE} and state.stable:
             assert self.running == {Versions(state.stable)}
         if state.phase is Phase.IDLE:
             assert self.share == NOBODY
+
+
+def _has_canary(state: Release) -> bool:
+    """Whether any instance may have a canary."""
+    known = (state.deployed, state.wanted)
+    return any(each is not None and each.canary != NO_VERSION for each in known)
 
 
 def _superseded(state: Release) -> set[str]:

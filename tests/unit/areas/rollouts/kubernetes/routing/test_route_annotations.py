@@ -1,5 +1,6 @@
 """What an object remembers of our writes."""
 
+import dataclasses
 import datetime as dt
 
 import pytest
@@ -84,8 +85,9 @@ def test_a_clock_that_was_set_back_does_not_stop_us() -> None:
 
 
 def test_the_cookie_stays_the_same_within_a_run_and_changes_with_the_next() -> None:
+    more = dataclasses.replace(STICKY, split=giving(50))
     first = route_annotations.next_mark(DesiredRoute(3, STICKY, NOW), None)
-    second = route_annotations.next_mark(DesiredRoute(4, STICKY.with_share(50), NOW), first)
+    second = route_annotations.next_mark(DesiredRoute(4, more, NOW), first)
     without_canary = route_annotations.next_mark(DesiredRoute(5, STANDBY, NOW), second)
     next_run = route_annotations.next_mark(DesiredRoute(9, STICKY, NOW), without_canary)
 
