@@ -42,7 +42,7 @@ def _up() -> Mapping[str, float]:
     """From the command to the first good answer of /readyz, on an empty state folder."""
     port = free_port()
     with tempfile.TemporaryDirectory(prefix="fairlead-bench-") as folder:
-        surroundings = {
+        environment = {
             **{name: value for name, value in os.environ.items() if "FAIRLEAD" not in name},
             "FAIRLEAD_STATE_DIR": folder,
             "FAIRLEAD_LISTEN": f"127.0.0.1:{port}",
@@ -50,7 +50,7 @@ def _up() -> Mapping[str, float]:
         began = time.perf_counter()
         process = subprocess.Popen(
             [_COMMAND, "up"],
-            env=surroundings,
+            env=environment,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             text=True,

@@ -48,7 +48,7 @@ class NamespaceController:
         self.objects.on_change(self.queue.add)
         self.children.on_child_change("Bundle", self.queue.add)
 
-    async def look(self, key: Key) -> float | None:
+    async def reconcile(self, key: Key) -> float | None:
         found = self.objects.get(key)
         if found is None or objects.is_deleting(found):
             return None
@@ -80,7 +80,7 @@ async def working(
     async with Client(connection(task), manager="bench", options=options) as client:
         running = NamespaceController(task, client, options)
         operating = asyncio.create_task(
-            whole_controller.operate(running.watches, running.queue, running.look)
+            whole_controller.operate(running.watches, running.queue, running.reconcile)
         )
         try:
             yield running

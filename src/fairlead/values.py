@@ -85,7 +85,7 @@ class Verb:
     """It may be left out: then it is the last good one."""
 
     restrains: bool = False
-    """It only holds or takes back: an object whose spec makes no sense may still ask for it."""
+    """It only holds or rolls back: an object whose spec makes no sense may still ask for it."""
 
     deletes: bool = False
     """Afterwards there is no such thing: nobody asks for it by accident, and an object of a

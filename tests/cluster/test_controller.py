@@ -83,13 +83,15 @@ async def lengths(admin: client.Client, space: Space) -> list[str]:
     return [one["data"]["length"] for one in found["items"] if "length" in one.get("data", {})]
 
 
-async def rebuilt(admin: client.Client, space: Space, yard: RunningController, length: str) -> None:
+async def rebuilt(
+    admin: client.Client, space: Space, running: RunningController, length: str
+) -> None:
     """Until the server holds it: the caches may be behind the hand that changed the widgets."""
     for name in NAMES:
         for part in PARTS:
             path = space.path("configmaps", f"{name}-{part}")
             await admin.wait_for(path, lambda found: found["data"]["length"] == length, 60)
-    await yard.until_done()
+    await running.until_done()
 
 
 async def test_its_rights_are_enough_and_needed(
@@ -97,8 +99,8 @@ async def test_its_rights_are_enough_and_needed(
 ) -> None:
     await launch(admin, widgets, space)
 
-    async with working(operator, space.name) as yard:
-        await yard.until_done()
+    async with working(operator, space.name) as running:
+        await running.until_done()
         async with Client(operator) as other:
             with pytest.raises(Unauthorised, match="not allowed"):
                 await other.page(Resource("", "v1", "secrets", "Secret"))
@@ -117,12 +119,12 @@ async def test_a_restarted_api_server_is_waited_for(
     crash: bool,
 ) -> None:
     await launch(admin, widgets, space)
-    async with working(operator, space.name) as yard:
-        await yard.until_done()
+    async with working(operator, space.name) as running:
+        await running.until_done()
         async with outage(crash=crash):
             pass
         await lengthen(admin, widgets, 30)
-        await rebuilt(admin, space, yard, "30")
+        await rebuilt(admin, space, running, "30")
 
     assert await lengths(admin, space) == ["30"] * 18
 
@@ -153,14 +155,14 @@ async def test_faults_on_the_way_are_got_over(
     await launch(admin, widgets, space)
     proxy.inject(fault)
 
-    async with working(through_proxy, space.name) as yard:
-        await yard.until_done()
+    async with working(through_proxy, space.name) as running:
+        await running.until_done()
         proxy.expire_watches()
         await lengthen(admin, widgets, 30)
-        await rebuilt(admin, space, yard, "30")
-        before = yard.writes
-        await yard.reconcile_all()
-        again = yard.writes - before
+        await rebuilt(admin, space, running, "30")
+        before = running.writes
+        await running.reconcile_all()
+        again = running.writes - before
 
     assert await lengths(admin, space) == ["30"] * 18
     assert again == 0

@@ -125,7 +125,7 @@ async def test_at_rest_nothing_is_asked_but_the_watches(
     assert len(watching) == 2
 
 
-async def test_a_second_look_and_a_restart_write_nothing(
+async def test_a_second_pass_and_a_restart_write_nothing(
     admin: client.Client, bundles: str, space: Space, operator: Connection, tmp_path: Path
 ) -> None:
     await launch(admin, bundles, space)

@@ -70,9 +70,9 @@ async def test_killed_on_the_way_another_goes_on(
         proxy.inject(fault)
     await admin.create(bundles, bundle(space.name, "north"))
     file = await kubeconfig(tmp_path, operator, proxy, space)
-    surroundings = {"FAIRLEAD_STATE_DIR": str(tmp_path / "kept"), "FAIRLEAD_LEASE_SECONDS": "1"}
+    environment = {"FAIRLEAD_STATE_DIR": str(tmp_path / "kept"), "FAIRLEAD_LEASE_SECONDS": "1"}
 
-    with processes.running(arguments(file, space, "--no-leader-elect"), surroundings) as process:
+    with processes.running(arguments(file, space, "--no-leader-elect"), environment) as process:
         await admin.wait_for(space.path("configmaps", seen), lambda _: True)
         process.process.kill()
     async with working(operator, space.name, tmp_path / store) as running_operator:
@@ -94,9 +94,9 @@ async def test_asked_to_stop_it_gives_the_lease_back(
 ) -> None:
     await admin.create(bundles, bundle(space.name, "north"))
     file = await kubeconfig(tmp_path, operator, proxy, space)
-    surroundings = {"FAIRLEAD_STATE_DIR": str(tmp_path / "kept")}
+    environment = {"FAIRLEAD_STATE_DIR": str(tmp_path / "kept")}
 
-    with processes.running(arguments(file, space), surroundings) as process:
+    with processes.running(arguments(file, space), environment) as process:
         await admin.wait_for(f"{bundles}/north", is_ready)
         code = await asyncio.to_thread(process.stop)
     left = await admin.get(space.path("leases", "fairlead-operator", api="coordination.k8s.io/v1"))
@@ -122,12 +122,12 @@ async def test_outside_of_a_cluster_it_goes_by_the_kubeconfig_that_every_tool_re
     user = {"token": token} if way == "home" else {"exec": plugin(folder, token)}
     cluster.write_kubeconfig(folder / "config", user)
     home = {"HOME": str(folder.parent), "KUBECONFIG": ""}
-    surroundings = {"FAIRLEAD_STATE_DIR": str(tmp_path / "kept"), **home}
+    environment = {"FAIRLEAD_STATE_DIR": str(tmp_path / "kept"), **home}
     await admin.create(bundles, bundle(space.name, "north"))
 
     asked = ["--namespace", space.name, "--listen", "127.0.0.1:0", "--no-leader-elect"]
     command = ["-m", "tests.operator.entry", "operator", *asked]
-    with processes.running(command, surroundings):
+    with processes.running(command, environment):
         found = await admin.wait_for(f"{bundles}/north", is_ready)
 
     assert found["status"]["voyages"] == 1

@@ -48,7 +48,7 @@ class RunningController:
     def writes(self) -> int:
         return sum(n for verb, n in self.requests.items() if verb not in ("get", "list", "watch"))
 
-    async def look(self, key: Key) -> float | None:
+    async def reconcile(self, key: Key) -> float | None:
         widget = self.widgets.get(key)
         if widget is None or objects.is_deleting(widget):
             return None
@@ -92,7 +92,7 @@ class RunningController:
     async def reconcile_all(self) -> None:
         """One more look at every widget, changed or not."""
         for key in self.widgets.known():
-            await self.look(key)
+            await self.reconcile(key)
 
 
 @contextlib.asynccontextmanager
@@ -111,11 +111,13 @@ async def working(
     clock = Clock(sleep=lambda seconds: asyncio.sleep(seconds / 20))
     options = ClientOptions(bounds, clock, chance=chance, count=count)
     async with Client(connection, manager="sample", options=options) as client:
-        yard = RunningController(client, options, namespace, requests)
-        task = asyncio.create_task(whole_controller.operate(yard.watches, yard.queue, yard.look))
+        running = RunningController(client, options, namespace, requests)
+        task = asyncio.create_task(
+            whole_controller.operate(running.watches, running.queue, running.reconcile)
+        )
         try:
-            await yard.watches.synced(30)
-            yield yard
+            await running.watches.synced(30)
+            yield running
         finally:
             task.cancel()
             await asyncio.gather(task, return_exceptions=True)

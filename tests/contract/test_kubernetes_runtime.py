@@ -15,31 +15,31 @@ async def launch(api: Api, *names: str) -> None:
         await api.other.create(WIDGETS, widget(api.namespace, name))
 
 
-async def heard(yard: RunningController, key: Key) -> asyncio.Event:
+async def heard(running: RunningController, key: Key) -> asyncio.Event:
     """Set when the part of this key changes in the cache."""
     event = asyncio.Event()
-    yard.parts.on_change(lambda changed: event.set() if changed == key else None)
+    running.parts.on_change(lambda changed: event.set() if changed == key else None)
     return event
 
 
 async def test_an_object_gets_its_children_and_status_in_four_writes(api: Api) -> None:
     await launch(api, "a", "b", "c", "d", "e")
 
-    async with working(api.connection, api.namespace) as yard:
-        await yard.until_done()
+    async with working(api.connection, api.namespace) as running:
+        await running.until_done()
 
-    assert (yard.requests["create"], yard.requests["patch"]) == (15, 5)
-    assert yard.writes == 20
-    assert yard.requests["get"] == 0
+    assert (running.requests["create"], running.requests["patch"]) == (15, 5)
+    assert running.writes == 20
+    assert running.requests["get"] == 0
 
 
-async def test_a_second_look_and_a_restart_write_nothing(api: Api) -> None:
+async def test_a_second_pass_and_a_restart_write_nothing(api: Api) -> None:
     await launch(api, "a", "b")
-    async with working(api.connection, api.namespace) as yard:
-        await yard.until_done()
-        before = yard.writes
-        await yard.reconcile_all()
-        after = yard.writes
+    async with working(api.connection, api.namespace) as running:
+        await running.until_done()
+        before = running.writes
+        await running.reconcile_all()
+        after = running.writes
 
     async with working(api.connection, api.namespace) as restarted:
         await restarted.until_done()
@@ -51,29 +51,29 @@ async def test_a_second_look_and_a_restart_write_nothing(api: Api) -> None:
 
 async def test_an_edit_of_the_object_reaches_the_children(api: Api) -> None:
     await launch(api, "a")
-    async with working(api.connection, api.namespace) as yard:
-        await yard.until_done()
+    async with working(api.connection, api.namespace) as running:
+        await running.until_done()
         key = api.key("a")
         await api.other.patch(WIDGETS, key, {"spec": {"length": 30, "sails": 1}})
-        event = await heard(yard, api.key("a-mast"))
+        event = await heard(running, api.key("a-mast"))
         await event.wait()
-        await yard.until_done()
+        await running.until_done()
 
-    parts = [obj async for obj in api.client.each(CONFIG_MAPS, yard.parts.selection)]
+    parts = [obj async for obj in api.client.each(CONFIG_MAPS, running.parts.selection)]
     built = {p["metadata"]["name"]: p["data"] for p in parts if "length" in (p.get("data") or {})}
     assert built == {"a-deck": {"length": "30"}, "a-hull": {"length": "30"}}
 
 
 async def test_a_hand_edit_of_a_child_is_restored(api: Api) -> None:
     await launch(api, "a")
-    async with working(api.connection, api.namespace) as yard:
-        await yard.until_done()
-        before = yard.writes
-        event = await heard(yard, api.key("a-deck"))
+    async with working(api.connection, api.namespace) as running:
+        await running.until_done()
+        before = running.writes
+        event = await heard(running, api.key("a-deck"))
         await api.other.patch(CONFIG_MAPS, api.key("a-deck"), {"data": {"length": "99"}})
         await event.wait()
-        await yard.until_done()
-        written = yard.writes - before
+        await running.until_done()
+        written = running.writes - before
 
     deck = await api.client.get(CONFIG_MAPS, api.key("a-deck"))
     assert deck["data"]["length"] == "12"
@@ -83,13 +83,13 @@ async def test_a_hand_edit_of_a_child_is_restored(api: Api) -> None:
 
 async def test_a_deleted_child_comes_back(api: Api) -> None:
     await launch(api, "a")
-    async with working(api.connection, api.namespace) as yard:
-        await yard.until_done()
+    async with working(api.connection, api.namespace) as running:
+        await running.until_done()
         first = await api.client.get(CONFIG_MAPS, api.key("a-deck"))
-        event = await heard(yard, api.key("a-deck"))
+        event = await heard(running, api.key("a-deck"))
         await api.other.delete(CONFIG_MAPS, api.key("a-deck"))
         await event.wait()
-        await yard.until_done()
+        await running.until_done()
 
     second = await api.client.get(CONFIG_MAPS, api.key("a-deck"))
     assert uid_of(second) != uid_of(first)
@@ -98,15 +98,15 @@ async def test_a_deleted_child_comes_back(api: Api) -> None:
 @pytest.mark.usefixtures("controllers")
 async def test_nothing_is_written_after_the_object_is_deleted(api: Api) -> None:
     await launch(api, "a", "b")
-    async with working(api.connection, api.namespace) as yard:
-        await yard.until_done()
-        before = yard.writes
+    async with working(api.connection, api.namespace) as running:
+        await running.until_done()
+        before = running.writes
         await api.other.delete(WIDGETS, api.key("a"))
         for name in ("a-deck", "a-hull", "a-mast"):
             await gone(api, CONFIG_MAPS, name)
-        await yard.until_done()
-        await yard.reconcile_all()
-        after = yard.writes
+        await running.until_done()
+        await running.reconcile_all()
+        after = running.writes
 
     assert after == before
 
@@ -114,16 +114,16 @@ async def test_nothing_is_written_after_the_object_is_deleted(api: Api) -> None:
 @pytest.mark.usefixtures("controllers")
 async def test_an_object_made_again_under_its_name_gets_children_of_its_own(api: Api) -> None:
     await launch(api, "a")
-    async with working(api.connection, api.namespace) as yard:
-        await yard.until_done()
+    async with working(api.connection, api.namespace) as running:
+        await running.until_done()
         first = await api.client.get(WIDGETS, api.key("a"))
         await api.other.delete(WIDGETS, api.key("a"))
         await launch(api, "a")
         second = await api.client.get(WIDGETS, api.key("a"))
         async with asyncio.timeout(30):
-            while len(yard.parts.owned_by(uid_of(second))) < 3:
-                event = await heard(yard, api.key("a-mast"))
+            while len(running.parts.owned_by(uid_of(second))) < 3:
+                event = await heard(running, api.key("a-mast"))
                 await event.wait()
-        await yard.until_done()
+        await running.until_done()
 
     assert uid_of(first) != uid_of(second)

@@ -29,7 +29,7 @@ pytestmark = pytest.mark.xdist_group("envoy")
 EVER_FAILING = ("--errors", "1")
 
 
-class Street(Protocol):
+class Traffic(Protocol):
     """Requests on their way to a rollout whose canary always fails, and who counts them."""
 
     @property
@@ -40,7 +40,7 @@ class Street(Protocol):
         ...
 
 
-class Painted:
+class FakeTraffic:
     """What the fake is told."""
 
     def __init__(self) -> None:
@@ -60,7 +60,7 @@ class Painted:
             self.numbers.add("shop", point)
 
 
-class Paved:
+class EnvoyTraffic:
     """A real Envoy before two versions of the shop."""
 
     def __init__(self, machine: LocalPlatform, site: Site, port: int) -> None:
@@ -104,7 +104,7 @@ class Paved:
 
 
 @contextlib.asynccontextmanager
-async def paved(folder: Path) -> AsyncIterator[Paved]:
+async def envoy_traffic(folder: Path) -> AsyncIterator[EnvoyTraffic]:
     port = free_port()
     async with shop_platform.machine(folder) as machine:
         papers = (
@@ -115,44 +115,46 @@ async def paved(folder: Path) -> AsyncIterator[Paved]:
         for desired in desired_objects:
             await machine.keep(desired)
         versions = (desired_objects[0].want.version, desired_objects[1].want.version)
-        street = Paved(machine, Site(machine, machine, versions), port)
-        await street.open()
-        yield street
+        traffic = EnvoyTraffic(machine, Site(machine, machine, versions), port)
+        await traffic.open()
+        yield traffic
     await clean_up(folder / "processes", drain_seconds=2.0)
 
 
 @pytest.fixture(params=["fake", "envoy"])
-async def street(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Street]:
+async def traffic(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Traffic]:
     if request.param == "fake":
-        yield Painted()
+        yield FakeTraffic()
         return
-    async with paved(tmp_path) as made:
+    async with envoy_traffic(tmp_path) as made:
         yield made
 
 
-def of(slot: Slot, street: Street) -> list[Point]:
-    return [point for point in street.numbers.recent("shop") if point.slot is slot]
+def of(slot: Slot, traffic: Traffic) -> list[Point]:
+    return [point for point in traffic.numbers.recent("shop") if point.slot is slot]
 
 
-async def test_nobody_has_numbers_of_what_nobody_measures(street: Street) -> None:
-    await street.pass_by(10, 0)
+async def test_nobody_has_numbers_of_what_nobody_measures(traffic: Traffic) -> None:
+    await traffic.pass_by(10, 0)
 
-    assert list(street.numbers.recent("till")) == []
+    assert list(traffic.numbers.recent("till")) == []
 
 
-async def test_each_moment_tells_of_itself_alone_and_the_oldest_comes_first(street: Street) -> None:
+async def test_each_moment_tells_of_itself_alone_and_the_oldest_comes_first(
+    traffic: Traffic,
+) -> None:
     for requests in (10, 30):
-        await street.pass_by(requests, 0)
+        await traffic.pass_by(requests, 0)
 
-    points = of(Slot.PRIMARY, street)
+    points = of(Slot.PRIMARY, traffic)
     assert [point.requests for point in points] == [10, 30]
     assert points[0].at < points[1].at
 
 
-async def test_both_slots_are_told_apart_with_their_shares_and_failures(street: Street) -> None:
-    await street.pass_by(100, 50)
+async def test_both_slots_are_told_apart_with_their_shares_and_failures(traffic: Traffic) -> None:
+    await traffic.pass_by(100, 50)
 
-    (primary,), (canary,) = of(Slot.PRIMARY, street), of(Slot.CANARY, street)
+    (primary,), (canary,) = of(Slot.PRIMARY, traffic), of(Slot.CANARY, traffic)
     assert (primary.share, canary.share) == (50, 50)
     assert primary.requests + canary.requests == 100
     assert canary.requests > 0
@@ -161,23 +163,23 @@ async def test_both_slots_are_told_apart_with_their_shares_and_failures(street: 
     assert primary.revision != canary.revision
 
 
-async def test_times_are_there_where_requests_were_and_only_there(street: Street) -> None:
-    await street.pass_by(20, 0)
-    await street.pass_by(0, 0)
+async def test_times_are_there_where_requests_were_and_only_there(traffic: Traffic) -> None:
+    await traffic.pass_by(20, 0)
+    await traffic.pass_by(0, 0)
 
-    busy, quiet = of(Slot.PRIMARY, street)
+    busy, quiet = of(Slot.PRIMARY, traffic)
     assert busy.p50_ms is not None
     assert busy.p99_ms is not None
     assert 0 < busy.p50_ms <= busy.p99_ms
     assert (quiet.requests, quiet.success, quiet.p50_ms, quiet.p99_ms) == (0, None, None, None)
 
 
-async def test_an_answer_does_not_change_in_the_hand_of_who_asked(street: Street) -> None:
-    await street.pass_by(10, 0)
-    first = street.numbers.recent("shop")
+async def test_an_answer_does_not_change_in_the_hand_of_who_asked(traffic: Traffic) -> None:
+    await traffic.pass_by(10, 0)
+    first = traffic.numbers.recent("shop")
     told = list(first)
 
-    await street.pass_by(10, 0)
+    await traffic.pass_by(10, 0)
 
     assert list(first) == told
-    assert list(street.numbers.recent("shop"))[: len(told)] == told
+    assert list(traffic.numbers.recent("shop"))[: len(told)] == told

@@ -143,11 +143,11 @@ def _spread(rule: Rule, sides: Sides, manner: Manner, told: verdict.Finding) -> 
     look = looks.apart(looks.look(manner.plan, min(sides.counts), manner.chance))
     fewer = math.sqrt(max((1 - share) / max(share, 0.001), 1.0))
     limits = spread_test.SpreadLimits(manner.strictness, level(rule, look), manner.spread * fewer)
-    sight = spread_test.look(rule, sides, told.interval, limits)
-    if sight is None:
+    spread = spread_test.look(rule, sides, told.interval, limits)
+    if spread is None:
         return told
-    reason = f"{reasons.means(sides.control, sides.experiment)}; {sight.reason}"
-    return dataclasses.replace(told, label=sight.label, reason=reason, critical=sight.critical)
+    reason = f"{reasons.means(sides.control, sides.experiment)}; {spread.reason}"
+    return dataclasses.replace(told, label=spread.label, reason=reason, critical=spread.critical)
 
 
 def _interval(

@@ -154,12 +154,10 @@ def main() -> None:
     sys.exit(run(sys.argv[1:]))
 
 
-def run(arguments: Sequence[str], surroundings: CliContext | None = None) -> int:
+def run(arguments: Sequence[str], context: CliContext | None = None) -> int:
     """Run one command line; its exit code."""
     try:
-        code = root.main(
-            list(arguments), prog_name="fairlead", standalone_mode=False, obj=surroundings
-        )
+        code = root.main(list(arguments), prog_name="fairlead", standalone_mode=False, obj=context)
         sys.stdout.flush()
     except (Exception, KeyboardInterrupt) as error:  # noqa: BLE001 - the last place where a fault can be told
         return _failed(error)

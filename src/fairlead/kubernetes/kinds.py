@@ -1,6 +1,6 @@
 """The reconciler: from a watched object to one command per change of a level.
 
-change in a cache ──► queue ──► Reconciler.reconcile ──► adopt (first sight) ──► observe ──► engine
+change in a cache ──► queue ──► Reconciler.reconcile ──► adopt (first time) ──► observe ──► engine
                                     │ nothing new: no submit, no commit, no request
                                     └ refused: a condition and an Event, and on to the next
 

@@ -134,7 +134,7 @@ STANDBY = Route(joined=True)
 
 
 def only_split(share: int) -> Route:
-    """A share of the requests and no other rule; the canary stays joined."""
+    """A weight and no other rule; the canary stays joined."""
     return STANDBY.only(share)
 
 

@@ -152,7 +152,7 @@ async def in_memory(
         # Nobody else wants the work, and a wound clock must not make us lose it.
         tuning = service.Tuning(lease=dt.timedelta(hours=1))
         parts = service.Parts(
-            sqlite.SqliteStore(folder / "harbor.db"),
+            sqlite.SqliteStore(folder / "fairlead.db"),
             (ROLLOUT, LIMITER, GROUP),
             handlers.handlers(world),
             wall=wall,

@@ -20,7 +20,7 @@ Perform = Callable[[Any, outbox.EffectContext], Awaitable[object | None]]
 
 @dataclass(frozen=True, slots=True)
 class RolloutPorts:
-    """All ports of a rollout, and the clock by which sights are dated."""
+    """All ports of a rollout, and the clock by which observations are dated."""
 
     platform: ports.Platform
     router: ports.Router

@@ -23,7 +23,7 @@ Heard = Callable[[Key, tuple[str, ...]], None]
 
 
 class Lookup(NamedTuple):
-    """A question that an object asked of its surroundings."""
+    """A question that an object asked of what is around it."""
 
     api: Api
     namespace: str
@@ -93,7 +93,7 @@ class DependencyIndex:
 
 
 class DependencyIndexes:
-    """One shelf for each cache and what is found there by, whichever kinds read there."""
+    """One index for each cache and what is found there by, whichever kinds read there."""
 
     def __init__(self) -> None:
         self._made: dict[tuple[Cache, Terms | None, Traits | None], DependencyIndex] = {}

@@ -138,11 +138,11 @@ class Controller:
 
     def snapshot(self, obj: Object) -> CachedSnapshot:
         """For a reconcile: what was asked is watched from its end."""
-        made = self.surroundings(obj)
+        made = self.cached_snapshot(obj)
         self._snapshot[objects.key_of(obj)] = made
         return made
 
-    def surroundings(self, obj: Object) -> CachedSnapshot:
+    def cached_snapshot(self, obj: Object) -> CachedSnapshot:
         """What the caches hold now; dated before it is read."""
         at = self._reach.clock.now()
         namespace = objects.key_of(obj).namespace

@@ -47,7 +47,7 @@ class Registrar(Protocol):
     def registration(
         self, controller_context: ControllerContext
     ) -> AbstractAsyncContextManager[Registration]:
-        """Take up the duties for as long as the block lasts."""
+        """Take up what is registered for as long as the block lasts."""
         ...
 
     @property

@@ -78,8 +78,8 @@ class Story:
     def build(self, store: protocol.Store, wall: clock.Clock) -> service.Engine:
         made: list[service.Engine] = []
         aws = AwsTarget("", "templates")
-        desk = handlers.Desk(Repositories(self.client, {}), lambda: made[0], aws)
-        performed = {**self.platform.handlers(), **handlers.handlers(desk)}
+        ports = handlers.TriggerPorts(Repositories(self.client, {}), lambda: made[0], aws)
+        performed = {**self.platform.handlers(), **handlers.handlers(ports)}
         made.append(service.Engine(service.Parts(store, MACHINES, performed, wall=wall)))
         return made[0]
 

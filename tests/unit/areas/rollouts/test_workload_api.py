@@ -24,7 +24,7 @@ SHOP = {"name": "shop", "listen": 8080, "program": {"command": ["shop"]}}
 class FakeTarget:
     """A ground that keeps and runs nothing."""
 
-    queue = "local@shelf"
+    queue = "local@other"
 
     def __init__(self) -> None:
         self.kept: list[str] = []
@@ -188,7 +188,7 @@ async def test_a_workload_of_another_machine_is_refused_until_it_is_gone(tmp_pat
         queue = await queue_of(site)
 
     assert [each.status_code for each in (running, going, gone)] == [409, 409, 200]
-    assert "shop runs on another machine, which serves: local@shelf" in running.text
+    assert "shop runs on another machine, which serves: local@other" in running.text
     assert (len(there.kept), queue) == (1, there.queue)
 
 

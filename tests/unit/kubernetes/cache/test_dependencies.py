@@ -131,7 +131,7 @@ def test_two_objects_under_one_term_are_found_in_order_until_they_go(
     assert caches_.found_by(SCALERS, "shop") == []
 
 
-def test_kinds_that_read_the_same_share_one_shelf_and_both_hear() -> None:
+def test_kinds_that_read_the_same_share_one_index_and_both_hear() -> None:
     indexes, scalers = DependencyIndexes(), Cache(rbac.resource(SCALERS))
     filed: list[str] = []
 

@@ -39,7 +39,7 @@ _AT_ONCE = 8
 
 
 @dataclass(slots=True)
-class Desk:
+class TriggerPorts:
     """What handlers work with; the engine is known once the process runs one."""
 
     repositories: Repositories
@@ -48,10 +48,10 @@ class Desk:
     """Where deployments go; None where this control plane deploys nothing."""
 
 
-def handlers(desk: Desk) -> dict[type, outbox.Handler]:
+def handlers(ports: TriggerPorts) -> dict[type, outbox.Handler]:
     async def resolve(effect: ResolveCommit, context: outbox.EffectContext) -> ReportCommit:
         try:
-            return ReportCommit(await desk.repositories.resolve(effect.source))
+            return ReportCommit(await ports.repositories.resolve(effect.source))
         except errors.FairleadError as error:
             return ReportCommit("", _final(error, context))
 
@@ -59,7 +59,7 @@ def handlers(desk: Desk) -> dict[type, outbox.Handler]:
         effect: FetchConfiguration, context: outbox.EffectContext
     ) -> ReportConfiguration | Refuse:
         try:
-            return await _fetched(desk, effect)
+            return await _fetched(ports, effect)
         except errors.FairleadError as error:
             return Refuse(effect.target.key, _final(error, context))
 
@@ -74,7 +74,7 @@ def handlers(desk: Desk) -> dict[type, outbox.Handler]:
             effect.summary,
         )
         try:
-            await desk.repositories.github.publish(report)
+            await ports.repositories.github.publish(report)
         except errors.FairleadError as error:
             problem = _final(error, context)
         return ReportPublished(effect.target, effect.check, problem)
@@ -102,9 +102,9 @@ def configured(
     return build.build_spec(application, environment, cluster, bucket, effect.flags), version
 
 
-async def _fetched(desk: Desk, effect: FetchConfiguration) -> ReportConfiguration:
+async def _fetched(ports: TriggerPorts, effect: FetchConfiguration) -> ReportConfiguration:
     target = effect.target
-    data = await desk.repositories.read(effect.source, target.path)
+    data = await ports.repositories.read(effect.source, target.path)
     document, app = await asyncio.to_thread(_parsed, target.path, data)
     if app.name != target.application:
         # Else whoever writes to one repository could deploy in the place of another's.
@@ -113,7 +113,7 @@ async def _fetched(desk: Desk, effect: FetchConfiguration) -> ReportConfiguratio
             hint=f"its push target is for {target.application}",
         )
 
-    aws = desk.aws
+    aws = ports.aws
     if aws is None:
         raise errors.Rejected(
             "this control plane deploys nothing to AWS",
@@ -124,7 +124,7 @@ async def _fetched(desk: Desk, effect: FetchConfiguration) -> ReportConfiguratio
         with document.placed():
             return configured(session, effect, app, aws.bucket)
 
-    made, version = await desk.engine().read(build_)
+    made, version = await ports.engine().read(build_)
     return ReportConfiguration(
         target.key, made.spec, made.template, environment_version=version, queue=aws.queue
     )

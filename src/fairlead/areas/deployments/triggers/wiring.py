@@ -56,6 +56,6 @@ def platform(chosen: settings_.Settings) -> parts.Platform:
     files = {name: found for name, file in secrets.items() if (found := path(file)) is not None}
     bucket = given.aws_bucket
     aws = AwsTarget(host.queue(given), bucket) if bucket else None
-    desk = handlers.Desk(Repositories(github, hosts), engine, aws)
+    ports = handlers.TriggerPorts(Repositories(github, hosts), engine, aws)
     services = Services({hooks.SECRET_FILES: files})
-    return parts.Platform({"": handlers.handlers(desk)}, background, services)
+    return parts.Platform({"": handlers.handlers(ports)}, background, services)

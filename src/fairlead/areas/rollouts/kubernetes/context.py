@@ -1,4 +1,4 @@
-"""Where the ports of a rollout find its object, its surroundings and their way to write.
+"""Where the ports of a rollout find its object, its snapshot and their way to write.
 
 A rollout's name is the key of its stream: namespace, name and UID of its object. Everything is
 performed only while we lead, while this very object lives, and one at a time for each object.
@@ -71,7 +71,7 @@ class RolloutContexts:
 
     def context(self, controller: Controller, obj: Object) -> RolloutContext:
         return RolloutContext(
-            controller, obj, self._canaries.parse_cache.acting(obj), controller.surroundings(obj)
+            controller, obj, self._canaries.parse_cache.acting(obj), controller.cached_snapshot(obj)
         )
 
     @contextlib.asynccontextmanager

@@ -1,6 +1,6 @@
 """The kinds of a rollout: what they are called, what they read, and what they tell the machine.
 
-object + children + related ──► observe ──► want · sight · paused, and requests by annotation
+object + children + related ──► observe ──► request · observation, requests by annotation
 """
 
 import contextlib
@@ -207,9 +207,7 @@ class RolloutKinds:
         if not self.parse_cache.is_good(found, self.answers):
             validation.refuse(self.review(obj, None))
             self.parse_cache.good(found, self.answers)
-        validation.refuse(
-            validation.of_surroundings(found, self.providers[found.provider], snapshot)
-        )
+        validation.refuse(validation.of_snapshot(found, self.providers[found.provider], snapshot))
         return found
 
     def _asked(self, found: ParsedRollout) -> Sequence[tuple[str, str]]:

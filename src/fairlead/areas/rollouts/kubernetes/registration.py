@@ -36,7 +36,7 @@ Measures = Callable[
 
 
 class RolloutRegistrar:
-    """Takes up the duties of rollouts, term after term."""
+    """Registers rollouts, term after term."""
 
     def __init__(self, canaries: RolloutKinds, measures: Measures) -> None:
         self._canaries = canaries

@@ -79,7 +79,7 @@ class Router:
             self._contexts.provider(context.parsed),
             children.site(context.parsed),
         )
-        snapshot = context.controller.surroundings(context.obj)
+        snapshot = context.controller.cached_snapshot(context.obj)
         found = observe_cluster.found(provider, site, snapshot)
         desired = DesiredRoute(
             wanted.order, wanted.route, self._contexts.controller_context.clock.now()

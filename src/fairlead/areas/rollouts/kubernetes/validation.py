@@ -1,7 +1,7 @@
 """What is wrong with an object before anything is made of it: pairs of a field's path and a reason.
 
-`of_object` reads the object alone and is what admission asks; `of_surroundings` also looks at what
-stands around it. Both are asked again by every look, so an object that came around the webhook
+`of_object` reads the object alone and is what admission asks; `of_snapshot` also looks at what
+stands around it. Both are asked again by every reconcile, so an object that came around the webhook
 makes no child either.
 """
 
@@ -38,7 +38,7 @@ def of_object(obj: Object) -> Problems:
     return list(_form(parsed))
 
 
-def of_surroundings(parsed: ParsedRollout, provider: Provider, snapshot: Snapshot) -> Problems:
+def of_snapshot(parsed: ParsedRollout, provider: Provider, snapshot: Snapshot) -> Problems:
     """What does not fit what stands around the object."""
     missing = [api for api in provider.apis[:1] if not snapshot.is_served(api)]
     if missing:

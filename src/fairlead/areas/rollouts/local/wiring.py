@@ -50,12 +50,12 @@ class Local:
 
     def __init__(self, folder: Path, measures: Measures, *, prometheus: bool = False) -> None:
         self.machine = LocalPlatform(folder)
-        self.sampler = EnvoyStats(self.machine.workloads, _now)
+        self.stats = EnvoyStats(self.machine.workloads, _now)
         self._measures = measures
         usual = PROMETHEUS if prometheus else ENVOY
-        self._checks = Registry(usual, {ENVOY: self.sampler}, {}, {"log": LogNotifier()})
+        self._checks = Registry(usual, {ENVOY: self.stats}, {}, {"log": LogNotifier()})
         self.world = handlers.RolloutPorts(
-            self.machine, self.machine, self.machine, self._checks, _now, self.sampler
+            self.machine, self.machine, self.machine, self._checks, _now, self.stats
         )
         self._told: dict[str, Observation] = {}
 
@@ -74,7 +74,7 @@ class Local:
             remembered = self.machine.remembered()
             tasks = [
                 asyncio.create_task(self._remind(engine, remembered), name="remind rollouts"),
-                asyncio.create_task(self.sampler.run(), name="sample envoys"),
+                asyncio.create_task(self.stats.run(), name="sample envoys"),
             ]
             try:
                 yield
@@ -121,7 +121,7 @@ def platform(chosen: settings_.Settings) -> parts.Platform:
     here = Local(chosen.store.state_dir.expanduser() / "local", asked, prometheus=usual)
     services = (
         Services()
-        .provided(TRAFFIC_STATS, here.sampler)
+        .provided(TRAFFIC_STATS, here.stats)
         .provided(workloads.DEPLOY_TARGET, here.machine)
         .provided(WORKLOAD_LOGS, here.machine)
     )

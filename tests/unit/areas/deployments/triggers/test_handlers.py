@@ -186,7 +186,7 @@ async def test_a_host_that_stays_away_refuses_at_the_last_try(tmp_path: Path) ->
     token = tmp_path / "token"
     token.write_text(TOKEN)
     repositories = Repositories(GitHub(Account("http://127.0.0.1:9", token)), {})
-    fetch = handlers.handlers(handlers.Desk(repositories, never))[FetchConfiguration]
+    fetch = handlers.handlers(handlers.TriggerPorts(repositories, never))[FetchConfiguration]
 
     async with repositories.github.open():
         with pytest.raises(errors.Unavailable):
@@ -198,7 +198,7 @@ async def test_a_host_that_stays_away_refuses_at_the_last_try(tmp_path: Path) ->
 
 
 async def test_what_cannot_be_published_is_told_and_not_tried_for_ever() -> None:
-    publish = handlers.handlers(handlers.Desk(away(), never))[PublishCheck]
+    publish = handlers.handlers(handlers.TriggerPorts(away(), never))[PublishCheck]
     effect = PublishCheck(SOURCE, "prod/shop", "t/prod/shop", Check.PENDING, "waits")
 
     told = await publish.perform(effect, context(1))

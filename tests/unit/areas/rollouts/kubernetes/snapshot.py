@@ -1,4 +1,4 @@
-"""Surroundings as plain lists, and objects as users write them."""
+"""A snapshot as plain lists, and objects as users write them."""
 
 import copy
 from dataclasses import dataclass, field

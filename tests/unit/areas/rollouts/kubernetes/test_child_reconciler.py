@@ -61,7 +61,7 @@ async def respelled(harness: RolloutHarness) -> None:
     change = {"spec": {"keep": 3}}
     done = await harness.hand.patch(rbac.resource(CANARIES), context.key, change)
     context.controller.held.objects.wrote(done)
-    snapshot = context.controller.surroundings(done)
+    snapshot = context.controller.cached_snapshot(done)
     harness.canaries.observe(done, snapshot)
 
 

@@ -157,7 +157,7 @@ def test_a_successor_learns_from_the_status_what_made_sense() -> None:
     )
 
 
-def test_a_successor_holds_what_only_its_surroundings_refuse() -> None:
+def test_a_successor_holds_what_only_its_snapshot_refuses() -> None:
     told, snapshot = kept(obj(4)), FakeSnapshot(absent=frozenset({"VirtualService"}))
 
     canaries = sealing()

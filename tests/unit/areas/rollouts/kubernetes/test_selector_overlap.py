@@ -43,7 +43,7 @@ def snapshot(*deployments: Json) -> FakeSnapshot:
 
 def told(obj: Json, *deployments: Json) -> list[tuple[str, str]]:
     istio = wiring.canaries().providers["istio"]
-    return list(validation.of_surroundings(parsing.read(obj), istio, snapshot(*deployments)))
+    return list(validation.of_snapshot(parsing.read(obj), istio, snapshot(*deployments)))
 
 
 @pytest.mark.requirement("canary R8")
@@ -145,7 +145,7 @@ def test_a_target_selects_by_its_expressions_too(selector: Json, overlapping: bo
     obj, found = target(selector)
     istio = wiring.canaries().providers["istio"]
 
-    problems = validation.of_surroundings(parsing.read(obj), istio, found)
+    problems = validation.of_snapshot(parsing.read(obj), istio, found)
 
     assert [path for path, _ in problems] == (["spec.targetRef.name"] if overlapping else [])
 

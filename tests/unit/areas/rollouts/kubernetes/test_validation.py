@@ -107,7 +107,7 @@ def test_a_provider_that_the_cluster_does_not_know_is_named() -> None:
     canaries = wiring.canaries()
     snapshot = FakeSnapshot(absent=frozenset({"VirtualService"}))
 
-    told = validation.of_surroundings(parsing.read(canary()), canaries.providers["istio"], snapshot)
+    told = validation.of_snapshot(parsing.read(canary()), canaries.providers["istio"], snapshot)
 
     assert [path for path, _ in told] == ["spec.provider.istio"]
 
@@ -130,7 +130,7 @@ def test_a_target_needs_a_service_that_leads_to_it(service: list[Json], field: s
     snapshot = FakeSnapshot({("Deployment", "shop"): [target], ("Service", "shop"): service})
     canaries = wiring.canaries()
 
-    told = validation.of_surroundings(parsing.read(obj), canaries.providers["istio"], snapshot)
+    told = validation.of_snapshot(parsing.read(obj), canaries.providers["istio"], snapshot)
 
     assert [path for path, _ in told] == [field]
 

@@ -46,19 +46,19 @@ def meddling(hand: Client) -> Meddle:
     return meddle
 
 
-async def calm(yard: RunningController, server: Server) -> None:
+async def calm(running: RunningController, server: Server) -> None:
     """Until the server itself holds exactly what the widgets ask for."""
     changed = asyncio.Event()
     server.store.listeners.append(lambda _: changed.set())
     async with asyncio.timeout(60):
-        while not (is_true(yard, server) and yard.is_done()):
+        while not (is_true(running, server) and running.is_done()):
             changed.clear()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(0.1):
                     await changed.wait()
 
 
-def is_true(yard: RunningController, server: Server) -> bool:
+def is_true(running: RunningController, server: Server) -> bool:
     widgets = list(server.store.all(server.store.served[str(WIDGETS)]))
     parts = list(server.store.all(server.store.served[str(CONFIG_MAPS)]))
     wanted = {
@@ -72,7 +72,7 @@ def is_true(yard: RunningController, server: Server) -> bool:
     return all(
         {(key, cache.version(key)) for key in cache.known()}
         == {(key_of(obj), int(version_of(obj))) for obj in held}
-        for cache, held in ((yard.widgets, widgets), (yard.parts, parts))
+        for cache, held in ((running.widgets, widgets), (running.parts, parts))
     )
 
 
@@ -86,20 +86,20 @@ async def test_it_converges_after_any_storm(seed: int) -> None:
                 await hand.create(WIDGETS, widget("default", name))
             storm = Storm(server, meddling(hand), seed)
 
-            async with working(connection, "default", seed) as yard:
+            async with working(connection, "default", seed) as running:
                 for _ in range(60):
                     await storm.blow()
                 server.faults.clear()
-                await calm(yard, server)
-                writes = yard.writes
-                await yard.reconcile_all()
+                await calm(running, server)
+                writes = running.writes
+                await running.reconcile_all()
 
-                assert yard.writes == writes
-                owners = {uid_of(one) for one in yard.widgets.all()}
+                assert running.writes == writes
+                owners = {uid_of(one) for one in running.widgets.all()}
                 assert all(
                     part["metadata"]["ownerReferences"][0]["uid"] in owners
-                    for part in yard.parts.all()
+                    for part in running.parts.all()
                 )
-        assert yard.queue.backlog.working == 0
+        assert running.queue.backlog.working == 0
         await settle()
     assert server.watching == 0
