@@ -81,7 +81,7 @@ def sentence(state: states.State, now: dt.datetime | None = None) -> str:
     if rollout.paused is not None and isinstance(state, states.Running):
         said += f"; paused by {rollout.paused.by}: {rollout.paused.why}"
     if rollout.replicas == 0 and isinstance(state, states.Running):
-        said += "; replicas 0 was requested: applied when the run ends"
+        said += "; scaling to 0 replicas waits until the run ends"
     return said
 
 

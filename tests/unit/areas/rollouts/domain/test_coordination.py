@@ -312,3 +312,13 @@ def test_a_party_that_lost_its_store_after_the_first_gate_is_still_kept_together
     for name in NAMES:
         ended = world.run_until(states.Idle, name).rollout.outcome
         assert ended.ending is events.Ending.ROLLED_BACK
+
+
+def test_limiters_and_groups_belong_to_no_queue() -> None:
+    """They bind rollouts of several clusters, and are born in the queue of none of them."""
+    sends = (
+        coordination.to_limiter("night", coordination.Release("a")),
+        coordination.to_group("shops", coordination.Leave("a", "gone")),
+    )
+
+    assert [send.queue for send in sends] == ["", ""]

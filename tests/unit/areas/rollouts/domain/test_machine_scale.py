@@ -150,7 +150,7 @@ def test_replicas_0_mid_run_shrinks_nothing_and_says_so(step: int) -> None:
 
     assert world.place("shop").ready(Slot.PRIMARY) == 4
     assert asked(world, Slot.PRIMARY)[1:] == []
-    assert "replicas 0 was requested: applied when the run ends" in view.sentence(world.state())
+    assert "scaling to 0 replicas waits until the run ends" in view.sentence(world.state())
     assert world.place("shop").hurt == []
 
 

@@ -124,7 +124,7 @@ def _grown(rollout: states.RolloutRecord) -> int:
 def _remove_canary(draft: DecisionBuilder, state: states.RollingBack) -> None:
     rollout = state.rollout
     if rollout.route.joined:
-        draft.ask_route(PRIMARY_ONLY, "the canary carries nothing and leaves the proxies")
+        draft.ask_route(PRIMARY_ONLY, "the canary has no traffic and leaves the route")
     elif rollout.removal is None:
         draft.ask_removal()
     elif canary_gone(rollout):
