@@ -37,7 +37,14 @@ def main(port: int, salt: str, share: int, folders: list[str]) -> None:
                 return found
         raise HTTPException(404)
 
-    uvicorn.run(app, host="127.0.0.1", port=port, log_level="error", access_log=False)
+    uvicorn.run(
+        app,
+        host="127.0.0.1",
+        port=port,
+        log_level="error",
+        access_log=False,
+        timeout_keep_alive=120,
+    )
 
 
 if __name__ == "__main__":

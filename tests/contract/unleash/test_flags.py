@@ -46,6 +46,35 @@ async def test_a_real_flag_lets_in_whom_its_rule_lets_in(unleash: Unleash) -> No
     assert chosen(30) < chosen(60)
 
 
+async def test_other_strategies_constraints_and_segments_are_heeded_as_its_sdk_heeds_them(
+    unleash: Unleash,
+) -> None:
+    server.make_flag(unleash, "gathering", "50")
+    at = "/features/gathering/environments/development/strategies"
+    few = {"contextName": "userId", "operator": "STR_STARTS_WITH", "values": ["cluster-00"]}
+    segment = unleash.admin.post("/api/admin/segments", json={"name": "few", "constraints": [few]})
+    (first,) = unleash.ask("GET", at)
+    narrowed = {**first, "segments": [segment.raise_for_status().json()["id"]]}
+    unleash.ask("PUT", f"{at}/{first['id']}", narrowed)
+    ninety = {"contextName": "userId", "operator": "STR_STARTS_WITH", "values": ["cluster-09"]}
+    parameters = {"rollout": "20", "stickiness": "userId", "groupId": "other"}
+    second = {"name": "flexibleRollout", "parameters": parameters, "constraints": [ninety]}
+    unleash.ask("POST", at, second)
+    flags = Flags(Access(unleash.url, CLIENT))
+    await flags.start(30)
+
+    found = inside(flags)
+
+    other = {each for each in IDS if population.bucket("other", each) <= 20}
+    assert found == {
+        each
+        for each in IDS
+        if (each in chosen(50) and each.startswith("cluster-00"))
+        or (each in other and each.startswith("cluster-09"))
+    }
+    assert found
+
+
 async def test_a_wrong_token_is_degraded_and_lets_nobody_in(unleash: Unleash) -> None:
     flags = Flags(Access(unleash.url, "default:development.wrong"))
 

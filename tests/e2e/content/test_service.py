@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+import shutil
 import socket
+import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,6 +16,7 @@ from fairlead.areas.content.domain.population import Channel, Population, parse_
 from tests import content_service, contents
 from tests.content_service import Instance
 
+SCHEMATHESIS = shutil.which("schemathesis") or ""
 V1 = "/api/gathering/v1/gathering_rules"
 MAP = "v2/cluster_version_mapping.json"
 V2 = "/api/gathering/v2/4.17.1/gathering_rules"
@@ -159,6 +162,7 @@ def test_raw_tricks_get_a_right_status_and_do_no_harm(stable: Instance) -> None:
             b"GET " + V1.encode() + b" HTTP/1.1\r\nUser-Agent: " + b"x" * 100_000 + b"\r\n\r\n",
             b"431",
         ),
+        (b"GET " + V1.encode() + b" HTTP/1.1\r\n" + b"X: y\r\n" * 5000 + b"\r\n", b"431"),
         (b"GET " + V1.encode() + b" HTTP/1.1\r\nUser-Agent: \xff\xfe\r\n\r\n", b"200"),
     ]
     found = []
@@ -180,6 +184,19 @@ def test_silent_and_half_open_connections_keep_nobody_waiting(stable: Instance) 
     assert version(stable) == "1.0.1"
     for each in held:
         each.close()
+
+
+@pytest.mark.skipif(not SCHEMATHESIS, reason="needs schemathesis: uv tool install schemathesis")
+def test_schemathesis_finds_nothing_wrong_by_the_description_that_is_served(
+    stable: Instance,
+) -> None:
+    at = f"{stable.url}/api/gathering/openapi.json"
+    command = [SCHEMATHESIS, "run", at, "--checks", "all", "--max-examples", "300", "--no-color"]
+
+    ran = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240)
+
+    assert ran.returncode == 0, ran.stdout[-3000:]
+    assert version(stable) == "1.0.1"
 
 
 async def test_a_stop_under_load_fails_no_request(file: Path) -> None:

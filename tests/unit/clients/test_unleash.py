@@ -24,6 +24,7 @@ class Unleash:
     """Answers like Unleash's API for clients, with one flag; counts what it was asked."""
 
     strategies: list[dict[str, Any]] = field(default_factory=list)
+    segments: list[dict[str, Any]] = field(default_factory=list)
     status: int = 200
     url: str = ""
     asked: list[dict[str, str]] = field(default_factory=list)
@@ -33,7 +34,7 @@ class Unleash:
         if self.status != 200:
             return web.Response(status=self.status)
         flag = {"name": "gathering", "enabled": True, "strategies": self.strategies}
-        body = json.dumps({"version": 2, "features": [flag]})
+        body = json.dumps({"version": 2, "features": [flag], "segments": self.segments})
         etag = f'"{hash(body)}"'
         if request.headers.get("If-None-Match") == etag:
             return web.Response(status=304)
@@ -83,6 +84,24 @@ async def test_constraints_are_evaluated_as_unleash_does(unleash: Unleash) -> No
 
     assert inside(flags) == {"cluster-0007"}
     assert not flags.enabled("unknown", "cluster-0007")
+
+
+async def test_one_strategy_is_enough_and_a_segment_narrows_its_own(unleash: Unleash) -> None:
+    few = {"contextName": "userId", "operator": "STR_STARTS_WITH", "values": ["cluster-00"]}
+    unleash.segments = [{"id": 1, "constraints": [few]}]
+    named = {"name": "userWithId", "parameters": {"userIds": "cluster-0900"}, "constraints": []}
+    unleash.strategies = [flexible(50, segments=[1]), named]
+    flags = Flags(Access(unleash.url, ""))
+
+    await flags.start(5)
+
+    found = inside(flags)
+    segment = {each for each in IDS if each.startswith("cluster-00")}
+    assert "cluster-0900" in found
+    assert found - {"cluster-0900"} < segment
+    unleash.strategies = [flexible(50)]
+    await flags.refresh(5)
+    assert found - {"cluster-0900"} == inside(flags) & segment
 
 
 async def test_nothing_new_is_not_sent_again(unleash: Unleash) -> None:

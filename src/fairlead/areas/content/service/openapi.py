@@ -6,6 +6,10 @@ import msgspec
 
 from fairlead.areas.content.service.catalogue import AUTHORIZATION, Catalogue
 
+_NUMBER = r"(0|[1-9][0-9]{0,18})"
+_LABEL = rf"({_NUMBER}|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)"
+_WORD = "[0-9a-zA-Z-]+"
+_VERSION = rf"^{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_LABEL}(\.{_LABEL})*)?(\+{_WORD}(\.{_WORD})*)?$"
 _JSON: dict[str, Any] = {"application/json": {"schema": {"type": "object"}}}
 
 
@@ -44,6 +48,11 @@ def _operation(summary: str, *, selected: bool = False) -> dict[str, Any]:
         responses["400"] = {"description": "Not a semantic version.", "content": _JSON}
         responses["404"] = {"description": "Below the first version.", "content": _JSON}
         operation["parameters"] = [
-            {"name": "version", "in": "path", "required": True, "schema": {"type": "string"}}
+            {
+                "name": "version",
+                "in": "path",
+                "required": True,
+                "schema": {"type": "string", "pattern": _VERSION},
+            }
         ]
     return {"get": operation}

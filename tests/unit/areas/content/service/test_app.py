@@ -196,6 +196,25 @@ def test_an_answer_that_a_client_has_is_not_sent_again() -> None:
     assert other.status == 200
 
 
+def test_a_cache_in_between_hands_nobody_the_version_of_another() -> None:
+    app, population = service(share="30"), Population("1.0.2", parse_share("30"))
+    kept: dict[tuple[str, ...], Answered] = {}
+    heeds_vary: dict[str, str] = {}
+    for each in [f"cluster-{number}" for number in range(200)] * 2:
+        sent = {"accept-encoding": "br", **headers(each)}
+        sent = {name.replace("_", "-"): value for name, value in sent.items()}
+        # The worst of caches: it does not heed `private`, and knows only Vary.
+        first = ask(app, V2)
+        names = [name.strip().lower() for name in first.headers["vary"].split(",")]
+        key = (V2, *(sent.get(name, "") for name in names))
+        found = kept.setdefault(key, ask(app, V2, **headers(each)))
+        heeds_vary[each] = found.headers["fairlead-channel"]
+        assert "private" in found.headers["cache-control"].split(", ")
+
+    assert heeds_vary == {each: str(population.channel(each)) for each in heeds_vary}
+    assert set(heeds_vary.values()) == {"stable", "canary"}
+
+
 def test_head_is_get_without_a_body() -> None:
     app = service()
 

@@ -1,5 +1,6 @@
 """Versions as tags: of a repository on this machine, and of git's own server over HTTP."""
 
+import socket
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -70,6 +71,17 @@ def test_a_server_that_is_away_is_unavailable_and_its_password_is_not_told() -> 
         git.read("http://rules:secret@127.0.0.1:9/conditions.git", "1", "1")
 
     assert "secret" not in str(failed.value)
+
+
+def test_a_server_that_says_nothing_is_not_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fairlead.clients.git._PATIENCE_SECONDS", 0.2)
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        where = f"http://127.0.0.1:{silent.getsockname()[1]}/rules.git"
+        with pytest.raises(errors.Unavailable, match="did not answer"):
+            git.read(where, "1.0.2", "1.0.2")
 
 
 def test_an_address_without_a_repository_is_told(repository: Path) -> None:

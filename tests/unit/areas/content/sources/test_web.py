@@ -1,13 +1,16 @@
 """Archives of a web server: whole, or not at all."""
 
+import asyncio
 import gzip
 from collections.abc import AsyncIterator, Awaitable, Callable
 
+import aiohttp
 import pytest
 from aiohttp import web
 
 from fairlead import errors
 from fairlead.areas.content.sources import archive, limits
+from fairlead.areas.content.sources import web as web_source
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -69,6 +72,22 @@ async def test_an_archive_without_end_is_cut_off(
             await response.write(b"\0" * 65536)
 
     with pytest.raises(errors.Rejected, match="too large"):
+        await archive.fetch(await serve(answer), "1")
+
+
+async def test_an_archive_that_drips_is_not_waited_for_without_end(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(web_source, "_PATIENCE", aiohttp.ClientTimeout(total=0.5))
+
+    async def answer(request: web.Request) -> web.StreamResponse:
+        response = web.StreamResponse()
+        await response.prepare(request)
+        while True:
+            await response.write(b"x")
+            await asyncio.sleep(0.01)
+
+    with pytest.raises(errors.Unavailable, match="did not come"):
         await archive.fetch(await serve(answer), "1")
 
 
