@@ -16,11 +16,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from bench import harness
 from bench.load import Load
+from fairlead.areas.content.domain.population import Channel, Population, parse_share
 from tools.servers.postgres import free_port
 
 _HERE = Path(__file__).resolve().parent / "contestants"
@@ -33,11 +34,13 @@ _LONGEST_SECONDS = 60.0
 
 @dataclass(frozen=True, slots=True)
 class Server:
-    """How one contestant is started, and what its clients say beside who they are."""
+    """How one contestant is started, and what its clients have already."""
 
     command: Sequence[str]
     environment: Mapping[str, str]
-    header: str = ""
+    etags: Mapping[Channel, str] = field(default_factory=dict)
+    """What a client has already, by its channel."""
+
     expected: bytes = b"HTTP/1.1 200"
     requests: int = 20_000
 
@@ -62,15 +65,9 @@ def run(effort: harness.Effort) -> harness.Result:
 
 def _contestants(folder: Path, effort: harness.Effort) -> Mapping[str, harness.Contestant | None]:
     ours = _ours(folder)
-    etags = "".join(f'"{each}", ' for each in _etags(ours))
     servers: dict[str, Server | None] = {
         "fairlead": ours,
-        "fairlead 304": Server(
-            ours.command,
-            ours.environment,
-            f"If-None-Match: {etags.removesuffix(', ')}\r\n",
-            b"HTTP/1.1 304",
-        ),
+        "fairlead 304": Server(ours.command, ours.environment, _etags(ours), b"HTTP/1.1 304"),
         "go prebuilt": _go(folder, "-prebuilt"),
         "go": _go(folder),
         "fastapi": _fastapi(folder),
@@ -84,7 +81,7 @@ def _contestants(folder: Path, effort: harness.Effort) -> Mapping[str, harness.C
 def _measured(server: Server, effort: harness.Effort) -> Mapping[str, float]:
     count = effort.pick(server.requests, 1_000)
     with _running(server) as (port, process):
-        requests = [_request(f"{number:08}", server.header) for number in range(_IDS)]
+        requests = [_request(f"{number:08}", server.etags) for number in range(_IDS)]
         with Load(port, requests, server.expected) as load:
             load.saturate(count // 10)
             before = _cpu_seconds(process)
@@ -99,9 +96,15 @@ def _measured(server: Server, effort: harness.Effort) -> Mapping[str, float]:
         }
 
 
-def _request(identity: str, header: str) -> bytes:
+def _request(identity: str, etags: Mapping[Channel, str]) -> bytes:
     agent = f"User-Agent: insights-operator/4.17 cluster/{identity}\r\n"
-    return f"GET {_PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\n{agent}{header}\r\n".encode()
+    etag = etags.get(_channel(identity), "")
+    known = f'If-None-Match: "{etag}"\r\n' if etag else ""
+    return f"GET {_PATH} HTTP/1.1\r\nHost: 127.0.0.1\r\n{agent}{known}\r\n".encode()
+
+
+def _channel(identity: str) -> Channel:
+    return Population(_SALT, parse_share(_SHARE)).channel(identity)
 
 
 @contextlib.contextmanager
@@ -166,18 +169,17 @@ def _ours(folder: Path) -> Server:
     return Server((*command, *options), versions)
 
 
-def _etags(ours: Server) -> list[str]:
-    """Of both channels, as a client would keep them."""
-    found = set()
+def _etags(ours: Server) -> Mapping[Channel, str]:
+    found = {}
     with _running(ours) as (port, _):
         for number in range(20):
+            identity = f"{number:08}"
             with socket.create_connection(("127.0.0.1", port), timeout=10) as one:
-                one.sendall(_request(f"{number:08}", "Connection: close\r\n"))
-                data = b""
-                while piece := one.recv(65536):
-                    data += piece
-            found.add(data.lower().partition(b'etag: "')[2].partition(b'"')[0].decode())
-    return sorted(found)
+                one.sendall(_request(identity, {}))
+                head = one.recv(65536).lower().partition(b"\r\n\r\n")[0]
+            etag = head.partition(b'etag: "')[2].partition(b'"')[0].decode()
+            found[_channel(identity)] = etag
+    return found
 
 
 def _go(folder: Path, *options: str) -> Server | None:

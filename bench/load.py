@@ -100,10 +100,10 @@ class Load:
             if one.missing == self.length and not data.startswith(self.expected):
                 raise Failed(f"answered {data[:60]!r}")
             one.missing -= len(data)
+            if one.missing < 0 or not data:
+                raise Failed("an answer has another length than the first, or was cut off")
             if not one.missing:
                 yield one
-            elif one.missing < 0 or not data:
-                raise Failed("an answer has another length than the first")
 
     def _measured(self) -> int:
         """How long an answer is, head and body."""

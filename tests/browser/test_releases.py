@@ -1,5 +1,6 @@
 """The page of a release in a real browser: it follows by itself, and its buttons steer."""
 
+import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -56,10 +57,13 @@ async def plane(tmp_path: Path) -> AsyncIterator[Plane]:
             yield Plane(bind.url, world)
 
 
-async def accessible(page: Page) -> None:
-    """Wide and narrow."""
+async def accessible(page: Page, name: str) -> None:
+    """Wide and narrow; with pictures, where FAIRLEAD_TEST_PICTURES names a folder."""
+    folder = os.environ.get("FAIRLEAD_TEST_PICTURES", "")
     for width in (360, 1100):
         await page.set_viewport_size({"width": width, "height": 900})
+        if folder:
+            await page.screenshot(path=Path(folder) / f"{name}-{width}.png", full_page=True)
         found = (await Axe().run(page)).response["violations"]
         assert [each["id"] for each in found] == []
         assert await page.evaluate("document.documentElement.scrollWidth") <= width
@@ -70,11 +74,12 @@ async def test_a_release_is_reviewed_raised_looked_up_and_promoted(
 ) -> None:
     async with window.tab() as page:
         await page.goto(f"{plane.url}/releases")
+        await accessible(page, "releases")
         await page.get_by_role("link", name="gathering").click()
         await expect(page.locator(".head")).to_contain_text("Awaiting review")
         await page.get_by_role("link", name="Show their difference").click()
         await expect(page.locator("pre")).to_contain_text('+ "version": "1.0.2"')
-        await accessible(page)
+        await accessible(page, "release-proposed")
 
         await page.get_by_role("button", name="Approve").click()
         await page.get_by_role("dialog").get_by_role("button", name="Approve").click()
@@ -86,12 +91,13 @@ async def test_a_release_is_reviewed_raised_looked_up_and_promoted(
         await page.get_by_role("button", name="Look up").click()
         channel = plane.world.share.channel("cluster-1").value
         await expect(page.get_by_text(f"({channel})")).to_be_visible()
-        await accessible(page)
+        await accessible(page, "release-raised")
         await page.get_by_role("button", name="Promote").click()
         await page.get_by_role("dialog").get_by_role("button", name="Promote").click()
 
         await expect(page.locator(".lead")).to_contain_text("everybody gets 1.0.2")
         await expect(page.get_by_text("Promoted", exact=True).first).to_be_visible()
+        await accessible(page, "release-promoted")
     assert plane.world.share.share == 0
     assert window.complaints == []
 

@@ -46,6 +46,8 @@ class Answer:
 
     def known(self, if_none_match: str) -> bool:
         """Whether the client says that it has this already, in whichever encoding."""
+        if if_none_match in self.etags:
+            return True
         given = (each.strip().removeprefix("W/") for each in if_none_match.split(","))
         return any(each in self.etags or each == "*" for each in given)
 
