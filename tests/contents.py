@@ -68,6 +68,12 @@ def tag(folder: Path, version: str, files: Mapping[str, bytes], *, force: bool =
     return git(folder, "rev-parse", "HEAD")
 
 
+def accept_pushes(folder: Path) -> None:
+    """Over HTTP and from anybody, also to the branch that is checked out."""
+    git(folder, "config", "http.receivepack", "true")
+    git(folder, "config", "receive.denyCurrentBranch", "ignore")
+
+
 @contextlib.contextmanager
 def serving_git(folder: Path) -> Iterator[str]:
     """Git's own HTTP backend over the repository; its address."""

@@ -125,24 +125,35 @@ _Refs = Mapping[Ref, ObjectID]
 def _fetched(
     where: str, choose: Callable[[_Refs], list[ObjectID]]
 ) -> tuple[BaseObjectStore, Mapping[Ref, ObjectID | None]]:
-    if not where.startswith(_SCHEMES):
-        said = f"not a repository that can be fetched: {values.redacted(where)}"
-        raise errors.Rejected(said, hint="use a path, http:// or https://")
-    parsed = urlparse(where)
-    client = clients.HttpGitClient(
-        parsed._replace(netloc=parsed.netloc.rpartition("@")[2], path="", query="").geturl(),
-        username=parsed.username,
-        password=parsed.password,
-        timeout=_PATIENCE_SECONDS,
-    )
     here = MemoryRepo()
 
     def wants(refs: _Refs, depth: int | None = None) -> list[ObjectID]:  # noqa: ARG001 - dulwich's signature
         return choose(refs)
 
     # One commit deep: nobody serves history.
-    fetched = client.fetch(parsed.path, here, determine_wants=wants, depth=1)
+    with http_client(where) as (client, path):
+        fetched = client.fetch(path, here, determine_wants=wants, depth=1)
     return here.object_store, fetched.refs
+
+
+@contextlib.contextmanager
+def http_client(where: str, token: str = "") -> Iterator[tuple[clients.HttpGitClient, str]]:
+    """A client of its host, and the path there; Rejected where that is not HTTP."""
+    if not where.startswith(_SCHEMES):
+        said = f"not a repository that can be fetched: {values.redacted(where)}"
+        raise errors.Rejected(said, hint="use a path, http:// or https://")
+    parsed = urlparse(where)
+    made = clients.HttpGitClient(
+        parsed._replace(netloc=parsed.netloc.rpartition("@")[2], path="", query="").geturl(),
+        # Every host takes any name beside a token.
+        username="fairlead" if token else parsed.username,
+        password=token or parsed.password,
+        timeout=_PATIENCE_SECONDS,
+    )
+    try:
+        yield made, parsed.path
+    finally:
+        made.pool_manager.clear()
 
 
 def _told(where: str, error: Exception) -> str:

@@ -130,6 +130,10 @@ def _check_scope(caller: intake.Caller, place: Place) -> None:
     """Forbidden where a token for one environment would act on another's Deployment or flag."""
     named = [place.kubernetes.namespace] if place.kubernetes else []
     named += [place.flag.environment] if place.flag else []
+    # One repository holds the variables of many: a path in it is nobody's namespace.
+    named += (
+        [f"git: {place.kubernetes.git.file}"] if place.kubernetes and place.kubernetes.git else []
+    )
     foreign = [each for each in named if each != caller.scope]
     if foreign and caller.scope != scopes.EVERYWHERE:
         raise errors.Forbidden(

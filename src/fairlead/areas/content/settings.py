@@ -48,3 +48,9 @@ class ContentSettings:
         "",
         "Kubeconfig by which releases change Deployments; empty means the account of this pod.",
     )
+    content_git_url: str = setting(
+        "",
+        "Git repository (https) that holds the two variables of contents which somebody else"
+        " deploys from there; releases push to it.",
+    )
+    content_git_token_file: str = setting("", "File with a token that may push to it.")

@@ -180,20 +180,21 @@ async def test_a_proposal_is_no_command_for_the_door_of_streams(plane: Plane) ->
 
 
 @pytest.mark.parametrize(
-    ("namespace", "flag", "status"),
+    ("namespace", "flag", "more", "status"),
     [
-        ("staging", "staging", 200),
-        ("prod", "staging", 403),
-        ("staging", "prod", 403),
+        ("staging", "staging", {}, 200),
+        ("prod", "staging", {}, 403),
+        ("staging", "prod", {}, 403),
+        ("staging", "staging", {"git": {"file": "staging"}}, 403),
     ],
 )
 async def test_a_token_with_a_scope_acts_on_its_own_namespace_and_flags_only(
-    plane: Plane, namespace: str, flag: str, status: int
+    plane: Plane, namespace: str, flag: str, more: dict[str, Any], status: int
 ) -> None:
     file = {
         **{key: value for key, value in plane.file.items() if key != "local"},
         "environment": "staging",
-        "kubernetes": {"namespace": namespace, "deployment": "gathering"},
+        "kubernetes": {"namespace": namespace, "deployment": "gathering", **more},
         "flag": {"name": "gathering", "environment": flag},
     }
     words = {"release": file, "version": "1.0.2", "why": "new rules", "stable": "1.0.1"}

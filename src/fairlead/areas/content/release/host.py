@@ -7,7 +7,7 @@ import os
 import secrets
 from collections.abc import AsyncIterator, Mapping
 from pathlib import Path
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from fairlead import errors, loading
 from fairlead import settings as settings_
@@ -16,10 +16,13 @@ from fairlead.areas.content.domain.release.place import LocalService, Place, Ver
 from fairlead.areas.content.release import handlers
 from fairlead.areas.content.release.kubernetes import Cluster
 from fairlead.areas.content.release.ports import Observed
+from fairlead.areas.content.release.repository import Repository
 from fairlead.areas.content.release.shares import Shares, no_cluster
 from fairlead.areas.content.settings import ContentSettings
 from fairlead.checks import wiring as checks
 from fairlead.checks.registry import Registry
+from fairlead.clients import credentials
+from fairlead.clients.git_push import Remote
 from fairlead.clients.unleash_admin import Admin
 from fairlead.engine import service
 from fairlead.engine.messages import queue_name
@@ -39,11 +42,18 @@ class _Local(Protocol):
     ) -> Observed: ...
 
 
+class Elsewhere(NamedTuple):
+    """What a release may change beyond this machine."""
+
+    cluster: Cluster | None = None
+    repository: Repository | None = None
+
+
 class Deployments:
     """Chooses by the place of a release who deploys it."""
 
-    def __init__(self, folder: Path, cluster: Cluster | None, unleash: Mapping[str, str]) -> None:
-        self._cluster = cluster
+    def __init__(self, folder: Path, elsewhere: Elsewhere, unleash: Mapping[str, str]) -> None:
+        self._cluster, self._repository = elsewhere
         # Late: it needs an Envoy, which not every system has.
         here = importlib.util.find_spec("envoy") is not None
         local: _Local | None = loading.load(_LOCAL, type)(folder, unleash) if here else None
@@ -61,7 +71,15 @@ class Deployments:
         if place.kubernetes is not None:
             if self._cluster is None:
                 raise no_cluster()
-            return await self._cluster.deploy(place.kubernetes, versions)
+            if place.kubernetes.git is None:
+                return await self._cluster.deploy(place.kubernetes, versions)
+            if self._repository is None:
+                raise errors.Unavailable(
+                    "this control plane knows no git repository of the variables",
+                    hint="set FAIRLEAD_CONTENT_GIT_URL",
+                )
+            await self._repository.write(name, place.kubernetes.git, versions)
+            return await self._cluster.applied(place.kubernetes, versions)
         if self._local is None or place.local is None:
             raise errors.Unavailable(
                 "this control plane runs no content of its own",
@@ -78,7 +96,8 @@ def platform(chosen: settings_.Settings) -> parts.Platform:
     admin = None
     if wanted.content_unleash_url and wanted.content_unleash_admin_token:
         admin = Admin(wanted.content_unleash_url, wanted.content_unleash_admin_token)
-    deployments = Deployments(folder, cluster, _unleash(wanted))
+    elsewhere = Elsewhere(cluster, _repository(wanted))
+    deployments = Deployments(folder, elsewhere, _unleash(wanted))
     registry = Registry()
     world = handlers.ReleasePorts(Shares(folder, cluster, admin), deployments, registry, _now)
 
@@ -110,6 +129,13 @@ def _cluster(chosen: ContentSettings) -> Cluster | None:
     if "KUBERNETES_SERVICE_HOST" in os.environ:
         return Cluster(config.in_cluster(os.environ, Clock()))
     return None
+
+
+def _repository(chosen: ContentSettings) -> Repository | None:
+    if not chosen.content_git_url:
+        return None
+    token = credentials.path(chosen.content_git_token_file)
+    return Repository(Remote(chosen.content_git_url, token))
 
 
 def _id(folder: Path) -> str:

@@ -35,6 +35,17 @@ class Cluster:
             live = await client.apply(DEPLOYMENTS, wanted, force=True)
         return rolled_out(live)
 
+    async def applied(self, at: KubernetesService, versions: Versions) -> Observed:
+        """How far others have brought these versions; nothing is written."""
+        async with Client(self._connection, manager=_MANAGER) as client:
+            live = await client.get(DEPLOYMENTS, Key(at.namespace, at.deployment))
+        wanted = {"STABLE_VERSION": versions.stable, "CANARY_VERSION": versions.canary}
+        for each in live["spec"]["template"]["spec"]["containers"]:
+            env = {one["name"]: one.get("value", "") for one in each.get("env") or ()}
+            if each["name"] == at.container and wanted.items() <= env.items():
+                return rolled_out(live)
+        return Observed(Progress.WAITING, "the commit is not applied to the Deployment yet")
+
     async def set_share(self, at: KubernetesService, text: str) -> None:
         wanted = _object(at.namespace, at.config_map)
         wanted["data"] = {SHARE_KEY: text}

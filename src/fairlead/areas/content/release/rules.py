@@ -18,6 +18,7 @@ from fairlead.areas.content.domain.release.draft import stream
 from fairlead.areas.content.domain.release.messages import Propose
 from fairlead.areas.content.domain.release.place import (
     Flag,
+    GitFile,
     KubernetesService,
     LocalService,
     Place,
@@ -30,6 +31,7 @@ from fairlead.validation import refusal
 
 _ABOUT = "see docs/reference/content.md"
 _ENVIRONMENT = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,28}[a-z0-9])?")
+_PART = re.compile(r"[A-Za-z0-9._-]{1,100}")
 _HIGHEST_PORT = 65535
 _WHOLE = 100
 _MOST_REPLICAS = 64
@@ -71,6 +73,13 @@ class LocalWords(_Words, frozen=True):
     replicas: int = 2
 
 
+class GitWords(_Words, frozen=True):
+    """A file of the repository that Argo CD or Flux applies."""
+
+    file: str
+    branch: str = "main"
+
+
 class KubernetesWords(_Words, frozen=True):
     """A Deployment, and the ConfigMap of its share."""
 
@@ -78,6 +87,7 @@ class KubernetesWords(_Words, frozen=True):
     deployment: str
     container: str = "content"
     config_map: str = ""
+    git: GitWords | None = None
 
 
 class FlagWords(_Words, frozen=True):
@@ -175,8 +185,15 @@ def _place(words: ReleaseWords, described: description.Description) -> Place:
     return Place(
         msgspec.to_builtins(described),
         local=LocalService(local.port, local.replicas) if local else None,
-        kubernetes=KubernetesService(**msgspec.structs.asdict(cluster)) if cluster else None,
+        kubernetes=_kubernetes(cluster) if cluster else None,
         flag=Flag(flag.name or described.name, flag.project, flag.environment) if flag else None,
+    )
+
+
+def _kubernetes(words: KubernetesWords) -> KubernetesService:
+    git = GitFile(words.git.file, words.git.branch) if words.git else None
+    return KubernetesService(
+        words.namespace, words.deployment, words.container, words.config_map, git
     )
 
 
@@ -194,6 +211,15 @@ def _check_place(words: ReleaseWords) -> None:
     if words.kubernetes and not words.flag and not words.kubernetes.config_map:
         hint = "name the ConfigMap of share.json, or a flag of Unleash"
         raise refusal("kubernetes.configMap", "nobody says the share", hint)
+    git = words.kubernetes.git if words.kubernetes else None
+    if git and not (_plain(git.file) and _plain(git.branch)):
+        hint = "use a path within the repository, and the name of a branch"
+        raise refusal("kubernetes.git", f"no such place: {git.branch[:40]} {git.file[:80]}", hint)
+
+
+def _plain(path: str) -> bool:
+    parts = path.split("/")
+    return all(_PART.fullmatch(each) and not each.startswith(".") for each in parts)
 
 
 def _plan(words: ReleaseWords) -> Plan:

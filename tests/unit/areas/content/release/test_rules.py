@@ -8,7 +8,12 @@ import pytest
 from fairlead import errors
 from fairlead.areas.content.domain.release.draft import stream
 from fairlead.areas.content.domain.release.messages import Propose
-from fairlead.areas.content.domain.release.place import Flag, KubernetesService, LocalService
+from fairlead.areas.content.domain.release.place import (
+    Flag,
+    GitFile,
+    KubernetesService,
+    LocalService,
+)
 from fairlead.areas.content.release import rules
 from fairlead.engine.messages import StreamName
 
@@ -57,6 +62,18 @@ def test_the_same_content_goes_through_stage_then_production() -> None:
     assert flagged.place.flag == Flag("gathering", "default", "production")
 
 
+CLUSTER = {"namespace": "a", "deployment": "b", "configMap": "c"}
+
+
+def test_a_deployment_may_have_its_variables_in_git() -> None:
+    named = {"file": "production/content.yaml", "branch": "release/1"}
+
+    then = rules.read({**FILE, "local": None, "kubernetes": {**CLUSTER, "git": named}})
+
+    assert then.place.kubernetes is not None
+    assert then.place.kubernetes.git == GitFile(**named)
+
+
 @pytest.mark.parametrize(
     ("change", "path"),
     [
@@ -65,6 +82,9 @@ def test_the_same_content_goes_through_stage_then_production() -> None:
         ({"local": {"port": 80, "replicas": 0}}, "local.replicas"),
         ({"local": None, "kubernetes": {"namespace": "a", "deployment": "b"}},
          "kubernetes.configMap"),
+        ({"local": None, "kubernetes": {**CLUSTER, "git": {"file": "../x"}}}, "kubernetes.git"),
+        ({"local": None, "kubernetes": {**CLUSTER, "git": {"file": "x", "branch": "-x y"}}},
+         "kubernetes.git"),
         ({"environment": "../x"}, "environment"),
         ({"content": {**CONTENT, "name": "A"}}, "name"),
         ({"steps": []}, "steps"),

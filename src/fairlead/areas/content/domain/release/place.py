@@ -17,6 +17,14 @@ class LocalService:
 
 
 @dataclass(frozen=True, slots=True)
+class GitFile:
+    """A file of the installation's git repository that has the two variables."""
+
+    file: str
+    branch: str = "main"
+
+
+@dataclass(frozen=True, slots=True)
 class KubernetesService:
     """A Deployment that has the two variables."""
 
@@ -25,6 +33,9 @@ class KubernetesService:
     container: str = "content"
     config_map: str = ""
     """Has our own share under `share.json`, where no flag says it."""
+
+    git: GitFile | None = None
+    """Has the variables, and somebody else applies them to the Deployment."""
 
 
 @dataclass(frozen=True, slots=True)

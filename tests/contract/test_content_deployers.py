@@ -1,0 +1,177 @@
+"""Whoever deploys a content: asked again it does nothing more, and ready means that all have it.
+
+The fake of tests, a Deployment, and a Deployment that somebody else applies from a git repository.
+Processes of this machine do the same in tests/e2e/content.
+"""
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+import yaml
+
+from fairlead import errors
+from fairlead.areas.content.domain.release.place import GitFile, KubernetesService, Place, Versions
+from fairlead.areas.content.release import kubernetes, ports
+from fairlead.areas.content.release.host import Deployments, Elsewhere
+from fairlead.areas.content.release.kubernetes import DEPLOYMENTS
+from fairlead.areas.content.release.ports import Progress
+from fairlead.areas.content.release.repository import Repository
+from fairlead.clients.git_push import Remote
+from fairlead.kubernetes.client import credentials
+from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.client.config import Connection
+from fairlead.kubernetes.objects import Key, Object
+from tests import contents
+from tests.fakes.content import World
+from tests.fakes.kubernetes.server import Server
+
+BEFORE, AFTER = Versions("1.0.1"), Versions("1.0.1", "1.0.2")
+KEY = Key("default", "service")
+FILE = "production/content.yaml"
+
+
+class Stage(Protocol):
+    """A deployer, and those who bring about what it asks for."""
+
+    place: Place
+
+    @property
+    def deployer(self) -> ports.Deployer: ...
+
+    async def applied(self) -> None:
+        """What was asked for reaches the instances, but none is ready yet."""
+        ...
+
+    async def ready(self) -> None: ...
+
+    async def changes(self) -> object:
+        """What tells one change from none."""
+        ...
+
+
+@dataclass
+class Fake:
+    deployer: World = field(default_factory=World)
+    place: Place = field(default_factory=Place)
+
+    async def applied(self) -> None: ...
+    async def ready(self) -> None: ...
+    async def changes(self) -> object:
+        return self.deployer.versions
+
+
+@dataclass
+class Cluster:
+    connection: Connection
+    deployer: Deployments
+    place: Place
+    repository: Path | None = None
+
+    async def applied(self) -> None:
+        """As Argo CD does it: what the file says goes into the Deployment."""
+        if self.repository is None:
+            return
+        text = contents.git(self.repository, "show", f"main:{FILE}")
+        wanted = {"metadata": {"namespace": "default", "name": "service"}, **yaml.safe_load(text)}
+        async with Client(self.connection, manager="argo") as client:
+            await client.apply(DEPLOYMENTS, wanted, force=True)
+
+    async def ready(self) -> None:
+        async with Client(self.connection, manager="kubelet") as client:
+            live = await client.get(DEPLOYMENTS, KEY)
+            counts = dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas"), 2)
+            seen = {"observedGeneration": live["metadata"].get("generation", 1), **counts}
+            await client.patch_status(DEPLOYMENTS, KEY, seen)
+
+    async def changes(self) -> object:
+        if self.repository is not None:
+            return contents.git(self.repository, "rev-parse", "main")
+        async with Client(self.connection, manager="eye") as client:
+            return (await client.get(DEPLOYMENTS, KEY))["metadata"]["resourceVersion"]
+
+
+@pytest.fixture(params=["fake", "deployment", "git"])
+async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
+    if request.param == "fake":
+        yield Fake()
+        return
+    async with contextlib.AsyncExitStack() as opened:
+        server = await opened.enter_async_context(Server().running())
+        connection = Connection(server.url, credentials.Fixed())
+        repository, where = None, ""
+        if request.param == "git":
+            repository = contents.repository(tmp_path / "ops")
+            contents.tag(repository, "first", {FILE: yaml.safe_dump(_spec()).encode()})
+            contents.accept_pushes(repository)
+            where = opened.enter_context(contents.serving_git(repository))
+        async with Client(connection, manager="hand") as hand:
+            await hand.create(DEPLOYMENTS, {**_names(), **_spec()})
+        elsewhere = Elsewhere(
+            kubernetes.Cluster(connection), Repository(Remote(where)) if where else None
+        )
+        git = GitFile(FILE) if where else None
+        at = KubernetesService("default", "service", "content", "share", git)
+        deployer = Deployments(tmp_path / "state", elsewhere, {})
+        yield Cluster(connection, deployer, Place(kubernetes=at), repository)
+
+
+def _names() -> Object:
+    metadata = {"namespace": "default", "name": "service"}
+    return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
+
+
+def _spec() -> dict[str, Any]:
+    labels = {"app": "content"}
+    env = [{"name": f"{each}_VERSION", "value": "none"} for each in ("STABLE", "CANARY")]
+    container = {"name": "content", "image": "fairlead", "env": env}
+    template = {"metadata": {"labels": labels}, "spec": {"containers": [container]}}
+    return {"spec": {"replicas": 2, "selector": {"matchLabels": labels}, "template": template}}
+
+
+async def brought(stage: Stage, versions: Versions) -> None:
+    await stage.deployer.deploy("gathering", stage.place, versions)
+    await stage.applied()
+    await stage.ready()
+    told = await stage.deployer.deploy("gathering", stage.place, versions)
+    assert told.progress is Progress.READY
+
+
+async def test_ready_means_that_every_instance_has_both_versions(stage: Stage) -> None:
+    await brought(stage, BEFORE)
+
+    told = await stage.deployer.deploy("gathering", stage.place, AFTER)
+    # The fake is ready at once; nobody else is before anything moved.
+    assert told.progress is (Progress.READY if isinstance(stage, Fake) else Progress.WAITING)
+    assert bool(told.reason) is (told.progress is Progress.WAITING)
+    await brought(stage, AFTER)
+
+
+async def test_asked_again_it_changes_nothing_more(stage: Stage) -> None:
+    await brought(stage, AFTER)
+    before = await stage.changes()
+
+    for _ in range(3):
+        told = await stage.deployer.deploy("gathering", stage.place, AFTER)
+        assert told.progress is Progress.READY
+
+    assert await stage.changes() == before
+
+
+async def test_the_way_back_is_a_change_as_any_other(stage: Stage) -> None:
+    await brought(stage, BEFORE)
+    await brought(stage, AFTER)
+
+    await brought(stage, BEFORE)
+
+
+async def test_without_a_repository_it_says_what_is_missing(tmp_path: Path) -> None:
+    at = KubernetesService("default", "service", git=GitFile(FILE))
+    connection = Connection("http://127.0.0.1:9", credentials.Fixed())
+    deployer = Deployments(tmp_path, Elsewhere(kubernetes.Cluster(connection)), {})
+
+    with pytest.raises(errors.Unavailable, match="knows no git repository"):
+        await deployer.deploy("gathering", Place(kubernetes=at), BEFORE)
