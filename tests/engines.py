@@ -17,7 +17,7 @@ from fairlead.engine.store import postgres, protocol, sqlite
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 LEASE = timedelta(seconds=15)
 KINDS = ("sqlite", "postgres")
 _ids = itertools.count(1)

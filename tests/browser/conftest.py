@@ -18,7 +18,7 @@ from tests.fakes import fleet
 from tests.unit.web import rig
 from tools.servers import chromium
 
-PATIENCE_MS = 15_000
+PATIENCE_MS = 60_000
 
 
 @pytest.fixture(scope="session")

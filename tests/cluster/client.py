@@ -117,12 +117,12 @@ class Client:
                 yield events
 
     async def wait_for(
-        self, where: str, condition: Callable[[Json], bool], seconds: float = 30.0
+        self, where: str, condition: Callable[[Json], bool], seconds: float = 120.0
     ) -> Json:
         """The object once it fulfils the condition; told by a watch, not by asking again."""
         return await self._wait(where, lambda found: bool(found) and condition(found), seconds)
 
-    async def wait_until_gone(self, where: str, seconds: float = 30.0) -> None:
+    async def wait_until_gone(self, where: str, seconds: float = 120.0) -> None:
         await self._wait(where, lambda found: not found, seconds)
 
     async def _wait(self, where: str, fulfilled: Callable[[Json], bool], seconds: float) -> Json:

@@ -171,7 +171,7 @@ async def test_a_cut_off_leader_is_followed_and_never_doubled(
         ) as second:
             proxy.inject(fault)
             await admin.patch(f"{bundles}/north", {"spec": {"cargo": "silk"}})
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(120):
                 await second.operator.leading.wait()
             still = first.operator.leading.is_set()
             proxy.clear()

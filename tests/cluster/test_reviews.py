@@ -95,7 +95,7 @@ class Site:
 
     async def until_asked(self) -> None:
         """Until the API server trusts the webhook and hears it."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while not await self._refuses():  # noqa: ASYNC110 - the server tells nobody
                 await asyncio.sleep(0.1)
 
@@ -222,7 +222,7 @@ async def test_without_a_webhook_configuration_the_operator_works_on(site: Site)
 
 async def until_shown(port: int) -> str:
     """The certificate of a replica that may still be starting."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while True:
             # Between its first listening and its first certificate it hangs up on everybody.
             with contextlib.suppress(ConnectionError, ssl.SSLError):

@@ -14,7 +14,7 @@ from fairlead.kubernetes.client.transport import ClientOptions
 from fairlead.kubernetes.objects import Key, Object, Resource, Selection
 from tests.contract.kubernetes_samples import CONFIG_MAPS
 
-PATIENCE = 30.0
+PATIENCE = 120.0
 QUICK = ClientOptions(Limits(rate=1000, burst=1000, page=2))
 
 

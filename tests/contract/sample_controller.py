@@ -77,7 +77,7 @@ class RunningController:
             and (widget.get("status") or {}).get("phase") == f"{len(names)} parts"
         )
 
-    async def until_done(self, seconds: float = 30.0) -> None:
+    async def until_done(self, seconds: float = 120.0) -> None:
         """Until the caches say so; every change of them is a reason to look."""
         changed = asyncio.Event()
         for cache in (self.widgets, self.parts):

@@ -31,7 +31,7 @@ from fairlead.web.services import Services
 from tests.fakes.checks import registry
 from tests.fakes.rollouts import FakePlatform
 
-PATIENCE_SECONDS = 20.0
+PATIENCE_SECONDS = 60.0
 ERRORS = Check(
     "error rate", query="errors of {{target}}", high=1, limits=Limits(interval=dt.timedelta(1))
 )

@@ -52,7 +52,7 @@ class RunningOperator:
         """By the caches alone: every bundle has its gadgets, and says so of this generation."""
         return all(self._is_ready(one) for one in self.bundles)
 
-    async def until(self, holds: Callable[[], bool], seconds: float = 60.0) -> None:
+    async def until(self, holds: Callable[[], bool], seconds: float = 120.0) -> None:
         """Every change of a cache is a reason to look."""
         changed = asyncio.Event()
         controller = self.operator.controllers[0]
@@ -63,7 +63,7 @@ class RunningOperator:
                 changed.clear()
                 await changed.wait()
 
-    async def until_done(self, seconds: float = 60.0) -> None:
+    async def until_done(self, seconds: float = 120.0) -> None:
         await self.operator.leading.wait()
         await self.until(self.is_done, seconds)
         await self.settled()
@@ -75,7 +75,7 @@ class RunningOperator:
         assert queue is not None
         assert engine is not None
         with engine.watch() as signal:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 while True:
                     await queue.idle()
                     if not engine.in_flight:

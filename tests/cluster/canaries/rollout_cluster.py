@@ -154,7 +154,7 @@ class RunningOperator:
     async def settled(self) -> None:
         """Until nothing waits, and every effect has been performed."""
         quiet = 0
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while quiet < 5:
                 engine = self.operator.engine
                 busy = (

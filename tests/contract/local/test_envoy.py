@@ -29,6 +29,7 @@ from fairlead.clients.envoy import (
 )
 from fairlead.clients.processes import Phase
 from tests.contract.local.shop_versions import (
+    PATIENCE,
     ReleaseHarness,
     four_deviations,
     free_port,
@@ -346,7 +347,7 @@ async def test_a_mirrored_version_gets_copies_and_nobody_hears_it(harness: Relea
     tally = await harness.load().send(300)
 
     assert (tally.of("v1"), tally.failed) == (300, 0)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE):
         while between(before, await harness.proxy.read())["v2"].failures < 300:  # noqa: ASYNC110 - copies end when they like
             await asyncio.sleep(0.02)
 

@@ -245,7 +245,7 @@ async def test_a_real_server_that_stalls_and_wakes_costs_nothing(
 
 
 async def until_told(port: InMemoryRollouts, check: str, words: str) -> None:
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(120):
         while True:
             state = await port.state()
             watching = isinstance(state, states.Analysing | states.Queued)
@@ -305,7 +305,7 @@ async def test_news_of_a_rollout_reach_who_wants_them(tmp_path: Path) -> None:
         news = f"{stand.origin}/news"
         async with in_memory(tmp_path, spec(), "", hooks_news_url=news) as port:
             await port.ended()
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(120):
                 while not {"StepReached", "Promoted"} <= kinds(stand):
                     await port.wind()
 

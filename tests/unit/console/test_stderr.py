@@ -9,7 +9,7 @@ import pytest
 
 from fairlead.console import stderr
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 @pytest.fixture

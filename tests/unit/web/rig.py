@@ -72,7 +72,7 @@ class Site:
     async def settled(self, stream: str) -> dict[str, Any]:
         """The stream once it has ended."""
         with self.engine.watch() as signal:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while True:
                     body = (await self.client.get(f"/api/v1/streams/{stream}")).json()
                     if body.get("ended_at"):
@@ -132,23 +132,23 @@ class Wire:
             yield self
         finally:
             self.gone.set()
-            async with asyncio.timeout(15):
+            async with asyncio.timeout(60):
                 await task
 
     async def start(self) -> dict[str, Any]:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             return await self.sent.get()
 
     async def until(self, found: Callable[[str], bool]) -> str:
         """All text up to where it holds what is looked for."""
         text = ""
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             while not found(text):
                 text += (await self.sent.get()).get("body", b"").decode()
         return text
 
     async def end(self) -> None:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             while (await self.sent.get()).get("more_body", True):
                 pass
 

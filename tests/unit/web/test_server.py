@@ -107,9 +107,9 @@ async def test_a_stop_waits_for_an_answer_on_its_way() -> None:
     async with httpx.AsyncClient(base_url=bind.url) as client:
         async with server.serving(slow, listening, closing):
             answer = asyncio.create_task(client.get("/"))
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 await begun.wait()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             assert (await answer).text == "hello"
 
 
@@ -118,7 +118,7 @@ async def test_a_server_that_fails_is_noticed_while_it_should_run() -> None:
     # Nothing to serve on: granian cannot start its worker.
     os.close(listening.detach())
 
-    async with server.serving(_hello, listening, asyncio.Event()) as task, asyncio.timeout(10):
+    async with server.serving(_hello, listening, asyncio.Event()) as task, asyncio.timeout(60):
         done, _ = await asyncio.wait({task})
 
     assert done == {task}

@@ -332,7 +332,7 @@ async def test_checks_of_a_round_are_asked_at_the_same_time(ports: Ports) -> Non
             await meeting.wait()
             return conditions.Answered(0.5)
 
-    async with asyncio.timeout(5):
+    async with asyncio.timeout(60):
         judged = await perform(Slow(), measure(*(Check(name) for name in ("a", "b", "c"))))
 
     assert [finding.check for finding in judged.findings] == ["a", "b", "c"]

@@ -48,7 +48,7 @@ async def test_the_kept_row_and_the_events_tell_the_same(home: Home) -> None:
 
 async def _caught_up(engine: service.Engine) -> tuple[str, Any]:
     """The row, once it is there: the feed stops behind any other writer of the same server."""
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         while True:
             await engine.projector.catch_up()
             found = await engine.read(lambda s: projections.rows(s, projection.NAME))

@@ -35,7 +35,7 @@ async def get(port: int, path: str = "/") -> tuple[int, str]:
 
 
 async def phase(supervisor: Supervisor, name: str, wanted: Phase) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while supervisor.instance(name).phase is not wanted:
             await supervisor.changed(name)
 

@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.engine.store.write_queue import WriteQueue
 
-PATIENCE = 20.0
+PATIENCE = 60.0
 
 
 def test_turns_come_in_the_order_of_asking() -> None:

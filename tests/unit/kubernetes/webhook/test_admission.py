@@ -118,7 +118,7 @@ class World:
 
     async def asleep(self) -> None:
         """Until somebody waits for the clock."""
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not self.clock.sleeping:  # noqa: ASYNC110 - a hand clock has no event
                 await asyncio.sleep(0.001)
 
