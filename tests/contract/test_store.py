@@ -42,8 +42,11 @@ def timer(number: int, seq: int = 1, due: int = NOW, name: str = "bell") -> prot
 
 
 def write(session: protocol.Session, **what: Any) -> None:
+    """As a batch does: what it writes to, it has loaded."""
+    every = {"machine": None, "before": None, "ended": None, "scope": "", "limit": 999}
+    names = [row[1] for row in session.rows("list_streams", **every)]
     with session.transaction() as transaction:
-        transaction.load(protocol.Wanted([]))
+        transaction.load(protocol.Wanted(names))
         transaction.write(protocol.Writes(NOW, **what))
 
 

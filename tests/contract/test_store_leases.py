@@ -159,6 +159,15 @@ def test_an_effect_is_found_by_its_key_and_not_among_all_that_its_worker_holds(
     assert "outbox_held" not in plan
 
 
+def test_a_state_is_found_by_its_key_and_not_among_all_of_its_queue(postgres_home: Home) -> None:
+    statement = queries.load("postgres")["update_states"]
+    statement = statement.replace("%s::json", "'[]'::json").replace("queue = %s", "queue = ''")
+
+    plan = explained(postgres_home, statement.replace("%s", "1"))
+
+    assert "Index Cond: (id = r.id)" in plan
+
+
 def explained(home: Home, statement: str) -> str:
     values = {"fences": "'{1}'" if home.kind == "postgres" else "'[1]'", "keys": "'[]'"}
     for word, value in (values | {"fence": "7", "now": "5", "steady": "0"}).items():

@@ -98,13 +98,19 @@ def test_a_batch_that_was_loaded_before_a_move_leaves_nothing_behind(postgres_ho
     write(one, streams=[born(1, OTHER)])
     values = {"names": ["fan/1"], "queue": MINE}
 
-    with one.transaction() as transaction:
-        (row,) = transaction.load(protocol.Wanted(["fan/1"])).streams
-        two.script([("move_streams", values), ("move_effects", values)])
-        state = protocol.NewState(1, row.version, 2, "Cargo", 1, "{}", None)
-        transaction.write(protocol.Writes(NOW, states=[state], effects=[effect(1, seq=2)]))
+    def decided(*, careful: bool, moved: bool = False) -> None:
+        with one.transaction() as transaction:
+            (row,) = transaction.load(protocol.Wanted(["fan/1"], careful=careful)).streams
+            if moved:
+                two.script([("move_streams", values), ("move_effects", values)])
+            state = protocol.NewState(1, row.version, 2, "Cargo", 1, "{}", None)
+            transaction.write(protocol.Writes(NOW, states=[state], effects=[effect(1, seq=2)]))
 
-    assert (row.queue, queue_of(two, 1)) == (OTHER, MINE)
+    with pytest.raises(protocol.Lost):
+        decided(careful=False, moved=True)
+    decided(careful=True)
+
+    assert queue_of(two, 1) == MINE
     one.close()
     two.close()
 

@@ -7,9 +7,9 @@ a race locks its streams, always in the order of their numbers.
 """
 
 import contextlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 import psycopg
@@ -18,6 +18,9 @@ from psycopg import pq
 from fairlead import errors
 from fairlead.engine import clock, messages
 from fairlead.engine.store import epochs, migrations, postgres_connection, protocol, queries
+
+Key = TypeVar("Key")
+Row = TypeVar("Row")
 
 _QUERIES = queries.load("postgres")
 _BLOCK = 1000
@@ -235,6 +238,8 @@ class PostgresTransaction:
         self._numbers = numbers
         self.epoch = epoch
         self._locking = False
+        self._homes: dict[int, tuple[str, str]] = {}
+        """Queue and machine of each stream, as it was loaded."""
 
     def load(self, wanted: protocol.Wanted) -> protocol.Loaded:
         self._locking = wanted.careful
@@ -255,7 +260,7 @@ class PostgresTransaction:
         held = self._ask_held(wanted) if wanted.careful else None
         rows = streams.fetchall()
         return protocol.Loaded(
-            [protocol.StreamRow(*row) for row in rows if row[_STATE] is not None],
+            self._know([protocol.StreamRow(*row) for row in rows if row[_STATE] is not None]),
             [protocol.CommandRow(*row) for row in commands.fetchall()],
             _held(*held) if held else None,
             frozenset([row[1] for row in rows if row[_STATE] is None]),
@@ -270,7 +275,7 @@ class PostgresTransaction:
                 raise protocol.Lost(str(error)) from error
         values = {"names": list(streams), "ordered": self._ordered, "bytes": protocol.UNBOUNDED}
         cursor = self._ask("load_streams", **values)
-        return [protocol.StreamRow(*row) for row in cursor.fetchall()]
+        return self._know([protocol.StreamRow(*row) for row in cursor.fetchall()])
 
     def number(self, count: int) -> Sequence[int]:
         while len(self._numbers) < count:
@@ -291,8 +296,12 @@ class PostgresTransaction:
         now = writes.now
         if writes.streams:
             self._put("insert_streams", now, now, _encode(writes.streams))
-        if writes.states:
-            self._put("update_states", now, _encode(writes.states), len(writes.states))
+            self._homes.update({new.id: (new.queue, new.machine) for new in writes.streams})
+        # One that was moved after it was loaded is not as it was read: its effects would go to
+        # the queue that it has left.
+        queues = [self._home(state.id)[0] for state in writes.states]
+        for queue, states in _parted(queues, writes.states):
+            self._put("update_states", now, _encode(states), queue, len(states))
         if writes.events:
             # Whoever locks has drawn its transaction's number with the first stream, and a
             # younger one may have written into the next stream before that was locked too.
@@ -310,8 +319,9 @@ class PostgresTransaction:
             self._put("settle_effects", _encode(writes.settled), len(writes.settled))
         if writes.withdrawn:
             self._put("withdraw_effects", _encode(writes.withdrawn))
-        if writes.effects:
-            self._put("insert_effects", writes.now, self.epoch, _encode(writes.effects))
+        homes = [self._home(effect.stream) for effect in writes.effects]
+        for home, effects in _parted(homes, writes.effects):
+            self._put("insert_effects", writes.now, self.epoch, *home, _encode(effects))
         if writes.postponed:
             self._put("postpone_effects", _encode(writes.postponed))
         if any(effect.owner is None for effect in writes.effects):
@@ -328,6 +338,15 @@ class PostgresTransaction:
             self._put("set_timers", _encode(writes.timers))
         if writes.ended:
             self._put("end_timers", writes.ended)
+
+    def _know(self, rows: Sequence[protocol.StreamRow]) -> Sequence[protocol.StreamRow]:
+        self._homes.update({row.id: (row.queue, row.name.partition("/")[0]) for row in rows})
+        return rows
+
+    def _home(self, stream: int) -> tuple[str, str]:
+        if stream not in self._homes:
+            raise protocol.Lost(f"not loaded: stream {stream}")
+        return self._homes[stream]
 
     def _put(self, query: str, *values: Any) -> None:
         # Text, not bytes: the server takes JSON as text.
@@ -347,6 +366,19 @@ class PostgresTransaction:
 
 
 _OVER = (pq.TransactionStatus.IDLE, pq.TransactionStatus.UNKNOWN)
+
+
+def _parted(keys: Sequence[Key], rows: Sequence[Row]) -> Iterable[tuple[Key, Sequence[Row]]]:
+    """Rows by key: a statement for each costs less than the key in each row, or a join.
+
+    Nearly always all of a batch have the same.
+    """
+    if len(set(keys)) == 1:
+        return ((keys[0], rows),)
+    parted: dict[Key, list[Row]] = {}
+    for key, row in zip(keys, rows, strict=True):
+        parted.setdefault(key, []).append(row)
+    return parted.items()
 
 
 def _held(

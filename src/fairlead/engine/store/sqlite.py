@@ -200,7 +200,7 @@ class SqliteTransaction:
         self._ordered = ordered
         self.epoch = epoch
         self._next: int | None = None
-        self._queues: dict[int, tuple[str, str]] = {}
+        self._homes: dict[int, tuple[str, str]] = {}
         """Queue and machine of streams; they cannot change while the file is ours."""
 
     def load(self, wanted: protocol.Wanted) -> protocol.Loaded:
@@ -231,7 +231,7 @@ class SqliteTransaction:
     def _write_streams(self, writes: protocol.Writes) -> None:
         now = writes.now
         for new in writes.streams:
-            self._queues[new.id] = new.queue, new.machine
+            self._homes[new.id] = new.queue, new.machine
         self._many(
             "insert_streams",
             [
@@ -288,7 +288,7 @@ class SqliteTransaction:
     def _insert_effects(self, writes: protocol.Writes) -> None:
         rows = [
             (e.stream, e.seq, e.n, e.type, e.version, e.data, e.in_order, e.owner, writes.now,
-             self.epoch, *(self._queues.get(e.stream) or self._queue_of(e.stream)))
+             self.epoch, *self._home(e.stream))
             for e in writes.effects
         ]  # fmt: skip
         # Apart: to look for others of its lane makes an effect without one dearer by a sixth.
@@ -323,15 +323,13 @@ class SqliteTransaction:
                 left_out.append(row.name)
                 continue
             found.append(row)
-            self._queues[row.id] = row.queue, row.name.partition("/")[0]
+            self._homes[row.id] = row.queue, row.name.partition("/")[0]
         return found, left_out
 
-    def _queue_of(self, stream: int) -> tuple[str, str]:
-        row = self._connection.execute(_QUERIES["stream_queue"], {"stream": stream}).fetchone()
-        if row is None:
-            raise protocol.Lost(f"no such stream: {stream}")
-        self._queues[stream] = row
-        return self._queues[stream]
+    def _home(self, stream: int) -> tuple[str, str]:
+        if stream not in self._homes:
+            raise protocol.Lost(f"not loaded: stream {stream}")
+        return self._homes[stream]
 
     def _many(self, query: str, rows: Sequence[tuple[Any, ...]]) -> int:
         if not rows:

@@ -16,7 +16,6 @@ ONLY_SQLITE = {
     "last_stream",  # PostgreSQL draws numbers from a sequence
     "end_all_workers",  # a server has a clock of its own
     "insert_lane_effects",  # PostgreSQL has a trigger for lanes
-    "stream_queue",  # PostgreSQL joins: a stream may be moved while a batch is decided
 }
 ONLY_POSTGRES = {
     *("lock_streams", "lock_streams_now"),  # SQLite locks the file

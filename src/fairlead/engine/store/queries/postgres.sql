@@ -37,14 +37,15 @@ SELECT id, name, machine, version, state_type, state_version, state, ended_at, q
 FROM json_to_recordset(%s::json) AS r (id bigint, name text, machine text, version bigint,
     state_type text, state_version bigint, state text, ended_at bigint, queue text);
 
--- update_states: next states, each on top of the version it was decided from
+-- update_states: next states, each on top of the version it was decided from, in one queue
 WITH done AS (
     UPDATE streams SET version = r.version, state_type = r.state_type,
         state_version = r.state_version, state = r.state, ended_at = r.ended_at, updated_at = %s
     FROM json_to_recordset(%s::json) AS r (id bigint, seen bigint, version bigint,
         state_type text, state_version bigint, state text, ended_at bigint)
-    WHERE streams.id = r.id AND streams.version = r.seen RETURNING 1)
-SELECT 1 / (count(*) = %s)::int FROM done;
+    WHERE streams.id = r.id AND streams.version = r.seen RETURNING streams.queue)
+-- Compared afterwards: as a condition, the planner would look for all of the queue first.
+SELECT 1 / (count(*) FILTER (WHERE queue = %s) = %s)::int FROM done;
 
 -- insert_events: what happened
 INSERT INTO events (stream, seq, type, version, data, cause, at)
@@ -79,12 +80,11 @@ DELETE FROM attributes AS a
 USING json_to_recordset(%s::json) AS r (stream bigint, name text, value text)
 WHERE a.stream = r.stream AND a.name = r.name AND r.value IS NULL;
 
--- insert_effects: what is asked of the world, in the queue that the stream has by now
+-- insert_effects: what is asked of the world, by streams of one queue and machine
 INSERT INTO outbox (stream, seq, n, type, version, data, in_order, owner, due_at, epoch, queue, machine)
-SELECT r.stream, r.seq, r.n, r.type, r.version, r.data, r.in_order, r.owner, %s, %s, s.queue, s.machine
+SELECT stream, seq, n, type, version, data, in_order, owner, %s, %s, %s, %s
 FROM json_to_recordset(%s::json) AS r (stream bigint, seq bigint, n bigint, type text,
-    version bigint, data text, in_order boolean, owner bigint)
-LEFT JOIN streams AS s ON s.id = r.stream;
+    version bigint, data text, in_order boolean, owner bigint);
 
 -- settle_effects: effects that are done, if we still hold them
 WITH done AS (

@@ -53,9 +53,6 @@ INSERT INTO outbox (stream, seq, n, type, version, data, in_order, owner, due_at
     machine, blocked)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, EXISTS (SELECT 1 FROM outbox WHERE stream = ?));
 
--- stream_queue: where effects of a stream go, and whose words they are
-SELECT queue, machine FROM streams WHERE id = :stream;
-
 -- settle_effects: effects that are done, if we still hold them
 DELETE FROM outbox WHERE stream = ? AND seq = ? AND n = ? AND owner = ?;
 
