@@ -2,20 +2,16 @@
 
 import dataclasses
 import datetime as dt
-import os
-from pathlib import Path
 from typing import Literal
 
 import pytest
-from axe_playwright_python.async_playwright import (  # type: ignore[import-untyped]  # has none
-    Axe,
-)
 from playwright.async_api import Page, expect
 
 from fairlead.access import tokens
 from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.areas.rollouts.workload_logs import WORKLOAD_LOGS, LogLine, LogPage, LogRequest
 from tests.browser.conftest import Plane, Window
+from tests.browser.seen import Seen
 from tests.fakes import deployments as story
 from tests.fakes import fleet
 
@@ -79,7 +75,7 @@ async def filled(plane: Plane) -> Plane:
 async def test_axe_finds_nothing_on_any_page(
     filled: Plane, window: Window, width: int, scheme: Scheme
 ) -> None:
-    seen = _Seen(width, scheme)
+    seen = Seen(width, scheme)
     async with window.tab(width) as page:
         await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
         for name, path in PATHS.items():
@@ -100,7 +96,7 @@ async def test_axe_finds_nothing_on_any_page(
     assert not seen.found, "\n".join(seen.found)
 
 
-async def _signing_in(plane: Plane, page: Page, seen: "_Seen") -> None:
+async def _signing_in(plane: Plane, page: Page, seen: Seen) -> None:
     token = await plane.site.token(tokens.Role.OPERATOR)
     await page.goto(f"{plane.url}/login")
     await seen.check(page, "sign-in")
@@ -112,29 +108,3 @@ async def _signing_in(plane: Plane, page: Page, seen: "_Seen") -> None:
     await page.get_by_role("button", name="Sign in").click()
     await expect(page.get_by_role("button", name="Sign out")).to_be_visible()
     await seen.check(page, "signed in")
-
-
-class _Seen:
-    """What is wrong with pages; their pictures too, where FAIRLEAD_TEST_PICTURES names a folder."""
-
-    def __init__(self, width: int, scheme: str) -> None:
-        self.found: list[str] = []
-        self._look = f"{width} {scheme}"
-        self._folder = os.environ.get("FAIRLEAD_TEST_PICTURES", "")
-        self._width = width
-
-    async def check(self, page: Page, name: str) -> None:
-        if self._folder:
-            file = Path(self._folder) / f"{name} {self._look}.png".replace(" ", "-")
-            await page.screenshot(path=file, full_page=True)
-        results = await Axe().run(page)
-        self.found += [
-            f"{name}: {each['id']}: {_places(each)}" for each in results.response["violations"]
-        ]
-        wide = await page.evaluate("document.documentElement.scrollWidth")
-        if wide > self._width:
-            self.found.append(f"{name}: scrolls sideways: {wide} of {self._width} pixels")
-
-
-def _places(violation: dict[str, list[dict[str, object]]]) -> str:
-    return "; ".join(str(node["html"])[:120] for node in violation["nodes"][:3])

@@ -1,14 +1,10 @@
 """The page of a release in a real browser: it follows by itself, and its buttons steer."""
 
-import os
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from axe_playwright_python.async_playwright import (  # type: ignore[import-untyped]  # has none
-    Axe,
-)
 from playwright.async_api import Page, expect
 
 from fairlead.access.intake import Caller, Intake
@@ -18,6 +14,7 @@ from fairlead.areas.content.release import rules
 from fairlead.web import server
 from tests import contents
 from tests.browser.conftest import PATIENCE_MS, Window
+from tests.browser.seen import Seen
 from tests.fakes import content as fakes
 from tests.unit.web import rig
 
@@ -58,15 +55,14 @@ async def plane(tmp_path: Path) -> AsyncIterator[Plane]:
 
 
 async def accessible(page: Page, name: str) -> None:
-    """Wide and narrow; with pictures, where FAIRLEAD_TEST_PICTURES names a folder."""
-    folder = os.environ.get("FAIRLEAD_TEST_PICTURES", "")
-    for width in (360, 1100):
-        await page.set_viewport_size({"width": width, "height": 900})
-        if folder:
-            await page.screenshot(path=Path(folder) / f"{name}-{width}.png", full_page=True)
-        found = (await Axe().run(page)).response["violations"]
-        assert [each["id"] for each in found] == []
-        assert await page.evaluate("document.documentElement.scrollWidth") <= width
+    """Wide and narrow, in light and in dark."""
+    for scheme in ("light", "dark"):
+        await page.emulate_media(color_scheme=scheme, reduced_motion="reduce")
+        for width in (360, 1280):
+            await page.set_viewport_size({"width": width, "height": 900})
+            seen = Seen(width, scheme)
+            await seen.check(page, name)
+            assert seen.found == []
 
 
 async def test_a_release_is_reviewed_raised_looked_up_and_promoted(
@@ -79,7 +75,7 @@ async def test_a_release_is_reviewed_raised_looked_up_and_promoted(
         await expect(page.locator(".head")).to_contain_text("Awaiting review")
         await page.get_by_role("link", name="Show their difference").click()
         await expect(page.locator("pre")).to_contain_text('+ "version": "1.0.2"')
-        await accessible(page, "release-proposed")
+        await accessible(page, "release in review")
 
         await page.get_by_role("button", name="Approve").click()
         await page.get_by_role("dialog").get_by_role("button", name="Approve").click()
@@ -91,13 +87,12 @@ async def test_a_release_is_reviewed_raised_looked_up_and_promoted(
         await page.get_by_role("button", name="Look up").click()
         channel = plane.world.share.channel("cluster-1").value
         await expect(page.get_by_text(f"({channel})")).to_be_visible()
-        await accessible(page, "release-raised")
+        await accessible(page, "release at 50")
         await page.get_by_role("button", name="Promote").click()
         await page.get_by_role("dialog").get_by_role("button", name="Promote").click()
 
         await expect(page.locator(".lead")).to_contain_text("everybody gets 1.0.2")
         await expect(page.get_by_text("Promoted", exact=True).first).to_be_visible()
-        await accessible(page, "release-promoted")
     assert plane.world.share.share == 0
     assert window.complaints == []
 
