@@ -43,7 +43,7 @@ def test_the_story_goes_as_told_twice_in_a_row_and_leaves_nothing_behind(tempora
     claims = [line for line in done.stdout.splitlines() if line.startswith("  ok  ")]
     assert len(claims) == 4
     assert re.search(
-        r"Failed at 10 %: success: .* requests failed: .* %, at least 99 % required", done.stdout
+        r"failed at 10 %: success: .* requests failed: .* %, at least 99 % required", done.stdout
     )
     assert "fairlead deploy FILE" in done.stdout
     told = re.findall(r"^\d:\d\d  (v\d .*)$", done.stderr, re.MULTILINE)

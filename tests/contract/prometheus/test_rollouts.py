@@ -125,7 +125,7 @@ async def test_no_data_passes_or_fails_as_the_check_says(
 @pytest.mark.parametrize(
     ("policy", "reason"),
     [
-        (NoData.WAIT, ": silent: not measured yet; no data yet: no series matches"),
+        (NoData.WAIT, ": silent: no data yet: no series matches"),
         (NoData.INCONCLUSIVE, "no series matches the query; the policy is inconclusive"),
     ],
 )

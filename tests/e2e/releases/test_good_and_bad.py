@@ -45,7 +45,7 @@ async def test_over_20000_requests_only_a_bad_version_fails_any(plane: Plane) ->
     assert total.sent >= 20_000
     assert promoted[0] == "Promoted"
     assert rolled_back[0] == "RolledBack"
-    assert rolled_back[1].startswith("Failed at 10 %: success: ")
+    assert rolled_back[1].startswith("failed at 10 %: success: ")
     assert await plane.shares() == [10, 50, 100, 10]
     assert total.lost == 0, total
     failures = {whose for whose, status in total.answers if status >= 500}

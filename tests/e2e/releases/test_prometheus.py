@@ -71,7 +71,7 @@ async def test_a_good_version_arrives_and_one_with_errors_rolls_back(
 
     assert good[0] == "Promoted", good
     assert bad[0] == "RolledBack", bad
-    assert bad[1].startswith("Failed at 30 %: success: ")
+    assert bad[1].startswith("failed at 30 %: success: ")
     assert shares == [30, 100, 30]
     assert load.tally.lost == 0
     assert {whose for whose, status in load.tally.answers if status >= 500} == {"v3"}

@@ -193,6 +193,8 @@ def _why(state: states.Known | states.Gone) -> str:
         case states.Promoting(stalled=stalled) if stalled:
             return stalled
         case states.Queued() | states.Shifting() | states.Analysing() | states.Promoting():
-            return rollout.paused.why if rollout.paused else state.run.why
+            if (halt := rollout.paused) is None:
+                return state.run.why
+            return halt.why or view.paused(halt)
         case _:
             return rollout.outcome.why if rollout.outcome else ""

@@ -92,7 +92,7 @@ async def test_a_bad_number_is_told_with_its_verdict(rollout_site: RolloutSite) 
     told = await rollout_site.get("/shop")
 
     assert told["rollout"]["phase"] == "RolledBack"
-    assert told["rollout"]["why"].startswith("Failed at 10 %: error rate: ")
+    assert told["rollout"]["why"].startswith("failed at 10 %: error rate: ")
     assert "7" in told["rollout"]["why"]
     (run,) = told["runs"]
     assert run["ending"] == "RolledBack"

@@ -9,7 +9,7 @@ from fairlead.cli.demo import summary
 from fairlead.cli.demo.load import Tally
 from fairlead.cli.demo.story import StoryResult
 
-WHY = "Failed at 10 %: success: success rate 76 %, limit 99 %"
+WHY = "failed at 10 %: success: success rate 76 %, limit 99 %"
 GOOD = StoryResult(
     tally=Tally(Counter({("v1", 200): 900, ("v2", 200): 80, ("v3", 200): 15, ("v3", 500): 5})),
     seconds=40,

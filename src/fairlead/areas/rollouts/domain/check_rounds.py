@@ -42,8 +42,11 @@ def standing(check: Check, current: states.CheckRound, *, ending: bool) -> Metri
     over = ending and check.limits.most is None and tally.count >= NEVER_ALONE
     stands = limits.stand(check.limits, tally, ending=over)
     last = current.reasons.get(check.name)
-    reason = f"{stands.reason}; {last}" if last else stands.reason
-    return MetricStanding(check.name, Standing(stands.phase, reason), check.dry_run)
+    if last:
+        # What kept the first measurement from deciding says more than that there was none.
+        told = last if stands.phase is Phase.PENDING else f"{stands.reason}; {last}"
+        stands = Standing(stands.phase, told)
+    return MetricStanding(check.name, stands, check.dry_run)
 
 
 def next_due(

@@ -213,8 +213,8 @@ def _news(event: events.Event, rollout: states.RolloutRecord) -> Iterator[messag
             yield messages.Notify(rollout.name, "RolloutStarted", pending.why, at)
         case events.StepReached(share=share, at=at):
             yield messages.Notify(rollout.name, "StepReached", f"canary weight is {share} %", at)
-        case events.Paused(why=why, at=at):
-            yield messages.Notify(rollout.name, "Paused", why, at)
+        case events.Paused(by, why, at):
+            yield messages.Notify(rollout.name, "Paused", why or f"paused by {by}", at)
         case events.Stalled(why=why, at=at):
             yield messages.Notify(rollout.name, "Stalled", why, at)
         case events.RollbackStarted(why=why, at=at):

@@ -67,7 +67,7 @@ def remove(draft: DecisionBuilder, by: str) -> None:
 
 def _pause(draft: DecisionBuilder, verb: messages.Pause) -> None:
     if draft.rollout.paused is None:
-        draft.record(events.Paused(verb.by, verb.why or f"paused by {verb.by}", draft.now))
+        draft.record(events.Paused(verb.by, verb.why, draft.now))
 
 
 def _resume(draft: DecisionBuilder, verb: messages.Resume) -> None:

@@ -79,10 +79,14 @@ def sentence(state: states.State, now: dt.datetime | None = None) -> str:
     rollout = state.rollout
     said = _sentence(state, wording.clock(rollout.since), now or rollout.since)
     if rollout.paused is not None and isinstance(state, states.Running):
-        said += f"; paused by {rollout.paused.by}: {rollout.paused.why}"
+        said += f"; {paused(rollout.paused)}"
     if rollout.replicas == 0 and isinstance(state, states.Running):
         said += "; scaling to 0 replicas waits until the run ends"
     return said
+
+
+def paused(halt: states.Halt) -> str:
+    return f"paused by {halt.by}: {halt.why}" if halt.why else f"paused by {halt.by}"
 
 
 def conditions(state: states.State, at: dt.datetime | None = None) -> tuple[Condition, ...]:

@@ -64,6 +64,18 @@ def test_a_paused_rollout_does_not_progress_and_says_who_paused_it() -> None:
     assert conditions(world)["Progressing"] == ("False", "Paused")
 
 
+def test_a_pause_without_a_reason_is_said_once() -> None:
+    world = live()
+    world.run_until(states.Analysing)
+    world.send(messages.Pause("ada"))
+
+    said = view.sentence(world.state())
+    notes = [each for each in world.effects if isinstance(each, messages.Notify)]
+    assert said.endswith("; paused by ada")
+    assert said.count("paused") == 1
+    assert notes[-1].text == "paused by ada"
+
+
 def test_a_rolled_back_version_leaves_the_rollout_degraded_with_its_reason() -> None:
     world = live(habits=Habits(verdicts={"v2": BAD}))
     world.run_until(states.RollingBack)

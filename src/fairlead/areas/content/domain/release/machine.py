@@ -201,7 +201,7 @@ def _go_on(draft: Draft, command: messages.Advance | messages.Promote) -> None:
     if isinstance(command, messages.Advance):
         if state.step == len(proposal.plan.steps) - 1:
             raise errors.Rejected("this was the last step", hint="promote or abort it")
-        advance.next_step(draft, command.by, f"advanced by {command.by}")
+        advance.next_step(draft, command.by, "advanced")
         return
     if command.by == proposal.by:
         raise errors.Forbidden(
