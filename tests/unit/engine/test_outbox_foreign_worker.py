@@ -3,7 +3,6 @@
 import asyncio
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
@@ -11,7 +10,7 @@ from fairlead.engine import machine as machines
 from fairlead.engine import messages, outbox, service, visibility
 from fairlead.engine.sample import depot, trip
 from fairlead.engine.sample.messages import Arrive, DriveLeg, Order
-from fairlead.engine.store import sqlite
+from fairlead.engine.store import protocol
 
 DEPOT = messages.stream_name("depot", "north")
 BOTH = (depot.DEPOT, trip.TRIP)
@@ -28,10 +27,8 @@ HANDLERS: outbox.Handlers = {DriveLeg: outbox.Handler(_drive)}
 
 @pytest.mark.parametrize("old", [(depot.DEPOT,), BOTH], ids=["no such machine", "newer version"])
 async def test_an_effect_that_an_old_worker_cannot_read_is_left_untouched(
-    tmp_path: Path, old: tuple[machines.AnyMachine, ...]
+    store: protocol.Store, old: tuple[machines.AnyMachine, ...]
 ) -> None:
-    store = sqlite.SqliteStore(tmp_path / "fairlead.db")
-    store.migrate()
     new = (depot.DEPOT, NEWER)
     async with service.Engine(service.Parts(store, new), perform=False).running() as engine:
         await engine.submit(DEPOT, Order("north", 1, legs=1), messages.command_id("order"))
