@@ -1,5 +1,6 @@
 """The API of releases: propose, review by somebody else, steer, look who gets what."""
 
+import functools
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -86,6 +87,31 @@ async def test_an_approved_release_is_shown_with_steps_verbs_and_history(plane: 
     assert found["news"][-1]["by"] == LOCAL
     listed = (await plane.site.client.get(AT)).json()["items"]
     assert [one["name"] for one in listed] == ["gathering"]
+
+
+@pytest.mark.requirement("content 13")
+async def test_the_same_release_goes_through_stage_and_then_through_production(
+    plane: Plane,
+) -> None:
+    reached: dict[str, str] = {}
+    for environment, name in (("stage", "stage/gathering"), ("", "gathering")):
+        file = {**plane.file, "environment": environment}
+        words = {"release": file, "version": "1.0.2", "why": "new rules", "stable": "1.0.1"}
+        (await plane.site.client.post(AT, json=words)).raise_for_status()
+        waiting = (await plane.site.client.get(f"{AT}/{name}")).json()["release"]
+        # What was approved on stage is not approved in production.
+        assert waiting["phase"] == "Proposed"
+
+        asked, id_ = view.command("approve", "paul"), command_id(f"approve {name}")
+        await plane.site.engine.submit(stream(name), asked, id_)
+        told = await fakes.until(plane.site.engine, functools.partial(_bakes, name))
+        reached[told.name] = told.share
+
+    assert reached == {"stage/gathering": "10", "gathering": "10"}
+
+
+def _bakes(name: str, one: view.Summary) -> bool:
+    return (one.name, one.phase) == (name, "Baking")
 
 
 async def test_a_verb_is_taken_once_and_refused_where_it_does_not_fit(plane: Plane) -> None:
