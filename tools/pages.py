@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from fairlead import bootstrap
-from fairlead.areas.deployments.specs import application, environment, target
+from fairlead.areas.deployments.specs import application, environment, schedule, target
 from fairlead.cli import serve_web
 from fairlead.web import app
 from tools import reference, requirements
@@ -64,6 +64,7 @@ for _name, _of in (
     ("environment", environment.Environment),
     ("cluster", environment.Cluster),
     ("push-target", target.PushTarget),
+    ("schedule", schedule.Schedule),
 ):
     PAGES[f"docs/reference/{_name}.schema.json"] = functools.partial(schema, _of)
 

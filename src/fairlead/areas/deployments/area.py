@@ -37,6 +37,7 @@ DEPLOYMENTS = Area(
                 ("definitions", "CLUSTER_NOUN", ("cluster", "clusters")),
                 ("definitions", "ENVIRONMENT_NOUN", ("environment", "environments")),
                 ("definitions", "PUSH_TARGET_NOUN", ("push-target", "push-targets")),
+                ("definitions", "SCHEDULE_NOUN", ("schedule", "schedules")),
                 ("triggers", "TRIGGER_NOUN", ("trigger", "triggers")),
             )
             for word in words

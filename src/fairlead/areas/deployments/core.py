@@ -1,7 +1,7 @@
 """What every process on a store must know of deployments."""
 
 from fairlead.area import parts
-from fairlead.areas.deployments.domain import definition, migration
+from fairlead.areas.deployments.domain import migration, schedule
 from fairlead.areas.deployments.domain.deployment.machine import deployment
 from fairlead.areas.deployments.domain.migration import MIGRATION
 from fairlead.areas.deployments.domain.plan.graph import Kind
@@ -19,6 +19,6 @@ def core() -> parts.Core:
     starters = {kind.name: kind.start for kind in STEPS}
     walked = deployment(starters, {kind.machine for kind in STEPS})
     return parts.Core(
-        machines=(STACK, walked, MIGRATION, TRIGGER, REF, *definition.MACHINES.values()),
+        machines=(STACK, walked, MIGRATION, TRIGGER, REF, *schedule.MACHINES.values()),
         steps=STEPS,
     )

@@ -10,7 +10,7 @@ import yaml
 
 from fairlead import errors
 from fairlead.areas.deployments.commands import nouns
-from fairlead.areas.deployments.domain import declared_verbs, definition
+from fairlead.areas.deployments.domain import declared_verbs, definition, schedule
 from fairlead.areas.deployments.registry import definitions
 from fairlead.areas.deployments.registry.definitions import Entry, Kind
 from fairlead.console import printing
@@ -26,7 +26,7 @@ def _noun(kind: Kind[Any]) -> Noun:
             raise errors.NotFound(f"{kind.name} was removed: {name}", hint="store it again")
         return view
 
-    listed = nouns.listing(definition.MACHINES[kind.name])
+    listed = nouns.listing(schedule.MACHINES[kind.name])
     return Noun(
         singular=kind.name,
         plural=kind.plural,
@@ -74,7 +74,8 @@ def _row(kind: Kind[Any], view: visibility.StreamView) -> tuple[str, ...]:
     found = _entry(kind, view)
     content = msgspec.to_builtins(found.content)
     refs = ", ".join([*content.get("branches", ()), *content.get("tags", ())])
-    what = " ".join(filter(None, (content.get("repository", ""), refs)))
+    when = " ".join(filter(None, (content.get("cron", ""), content.get("time_zone", ""))))
+    what = " ".join(filter(None, (content.get("repository", ""), refs, when)))
     return found.name, str(found.version), found.by, what or content.get("cluster_name") or "-"
 
 
@@ -89,4 +90,5 @@ def _show(kind: Kind[Any], view: visibility.StreamView) -> None:
 
 CLUSTER_NOUN = _noun(definitions.CLUSTERS)
 ENVIRONMENT_NOUN = _noun(definitions.ENVIRONMENTS)
+SCHEDULE_NOUN = _noun(definitions.SCHEDULES)
 PUSH_TARGET_NOUN = _noun(definitions.PUSH_TARGETS)

@@ -8,7 +8,7 @@ from fairlead.values import Confirmation, Verb
 _REMOVE = Verb(
     name="remove",
     command="Remove",
-    help="Remove a stored cluster, environment or push target.",
+    help="Remove a stored cluster, environment, push target or schedule.",
     usage="Remove what is stored as NAME, such as environment/prod or push-target/prod/shop.\n\n"
     "What runs stays as it is, and so does the history. What something else names is not removed.",
     label="Remove",

@@ -8,9 +8,10 @@ import msgspec
 
 from fairlead import errors, validation
 from fairlead.access import intake, tokens
-from fairlead.areas.deployments.domain import definition
+from fairlead.areas.deployments.domain import definition, schedule
 from fairlead.areas.deployments.specs import reading
 from fairlead.areas.deployments.specs.environment import Cluster, Environment
+from fairlead.areas.deployments.specs.schedule import Schedule
 from fairlead.areas.deployments.specs.target import PushTarget, Repository
 from fairlead.engine import filters, messages, visibility
 from fairlead.engine.machine import Machines
@@ -21,7 +22,7 @@ T = TypeVar("T")
 MOST_TARGETS = 200
 """Of one repository."""
 
-_KNOWN = Machines(definition.MACHINES.values())
+_KNOWN = Machines(schedule.MACHINES.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +85,27 @@ path: fairlead.yaml
 branches: [main, release/*]
 """,
 )
+SCHEDULES: Kind[Schedule] = Kind(
+    schedule.NAME,
+    "schedules",
+    reading.schedule,
+    lambda it: f"{it.target}/{it.name}",
+    tokens.Role.DEPLOYER,
+    """\
+kind: schedule
+environment: staging
+application: shop      # of a push target
+name: nightly
+cron: 30 2 * * mon-fri
+time_zone: Europe/Berlin
+branch: main
+catch_up: once         # or skip, or all
+""",
+)
 KINDS: Mapping[str, Kind[Any]] = {
-    each.name: each for each in (CLUSTERS, ENVIRONMENTS, PUSH_TARGETS)
+    each.name: each for each in (CLUSTERS, ENVIRONMENTS, PUSH_TARGETS, SCHEDULES)
 }
+_OF_AN_ENVIRONMENT = (PUSH_TARGETS.name, SCHEDULES.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +190,7 @@ def entry(kind: Kind[T], view: visibility.StreamView) -> Entry[T] | None:
 def check_caller(kind: Kind[T], caller: intake.Caller) -> None:
     """Forbidden to whoever may not edit things of this kind."""
     intake.authorise(caller, kind.role)
-    if caller.scope and kind.name != definition.PUSH_TARGET:
+    if caller.scope and kind.name not in _OF_AN_ENVIRONMENT:
         raise errors.Forbidden(
             f"a token of one environment may not edit {kind.plural}: {caller.scope}",
             hint="use a token without a scope",
@@ -185,6 +204,8 @@ def check_references(session: protocol.Session, content: object) -> None:
             _check(session, CLUSTERS, "cluster_name", name)
         case PushTarget(environment=name):
             _check(session, ENVIRONMENTS, "environment", name)
+        case Schedule():
+            _check(session, PUSH_TARGETS, "application", content.target)
 
 
 def check_removable(session: protocol.Session, kind: Kind[T], key: str) -> None:
@@ -195,6 +216,8 @@ def check_removable(session: protocol.Session, kind: Kind[T], key: str) -> None:
         users = [*listed(session, ENVIRONMENTS, f'cluster="{key}"', limit=5)]
     elif kind.name == definition.ENVIRONMENT:
         users = [*listed(session, PUSH_TARGETS, f'environment="{key}"', limit=5)]
+    elif kind.name == definition.PUSH_TARGET:
+        users = [*listed(session, SCHEDULES, f'target="{key}"', limit=5)]
     if users:
         names = ", ".join(each.name for each in users)
         raise errors.Conflict(f"{kind.name} {key} is in use: {names}", hint="remove those first")

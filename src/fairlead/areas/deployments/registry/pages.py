@@ -11,12 +11,13 @@ from datetime import datetime
 from typing import Annotated, Any
 from urllib.parse import quote
 
+import msgspec
 import yaml
 from fastapi import APIRouter, Query, Request
 from starlette.responses import RedirectResponse, Response
 
 from fairlead import errors, values
-from fairlead.areas.deployments.domain import declared_verbs
+from fairlead.areas.deployments.domain import declared_verbs, schedule
 from fairlead.areas.deployments.registry import api, definitions
 from fairlead.areas.deployments.registry.definitions import Kind
 from fairlead.console.files import Document
@@ -90,6 +91,7 @@ async def one(
         stream=stream,
         newest=newest,
         versions=versions,
+        running=await engine.read(lambda s: _running(s, chosen, stream)),
         may_edit=_may_edit(request, chosen),
         lines=None if compare is None else _difference(versions, compare),
         compare=compare,
@@ -164,6 +166,14 @@ def _versions(session: protocol.Session, stream: messages.StreamName) -> list[Ve
             found.append(Version(each.data["version"], each.data["by"], each.at, text))
     found.reverse()
     return found
+
+
+def _running(
+    session: protocol.Session, kind: Kind[Any], stream: messages.StreamName
+) -> schedule.Schedule | None:
+    """When a schedule comes next; None of what only lies there."""
+    view = visibility.find(session, stream) if kind.name == schedule.NAME else None
+    return None if view is None else msgspec.convert(view.data, schedule.Schedule)
 
 
 def _text(content: Any) -> str:

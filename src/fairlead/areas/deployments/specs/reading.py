@@ -6,9 +6,12 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from fairlead import errors, validation
+from fairlead.areas.deployments.domain.spec import Flag
 from fairlead.areas.deployments.specs.application import Application, Container, EnvVar
 from fairlead.areas.deployments.specs.environment import Cluster, Environment
+from fairlead.areas.deployments.specs.schedule import Schedule
 from fairlead.areas.deployments.specs.target import MOST_NAME, MOST_STARS, PushTarget
+from fairlead.engine import recurrence
 from fairlead.errors import Problem
 from fairlead.values import one_of
 
@@ -47,6 +50,12 @@ def push_target(content: Any) -> PushTarget:
         for n, each in enumerate(getattr(read, part))
         if each.count("*") > MOST_STARS
     )
+    return read
+
+
+def schedule(content: Any) -> Schedule:
+    read = validation.convert(content, Schedule, about=_ABOUT)
+    _settle(_schedule(read))
     return read
 
 
@@ -94,6 +103,22 @@ def check_servers(app: Application, within: Cluster) -> None:
         for n, each in enumerate(app.databases)
         if each.postgres.server_group not in known
     )
+
+
+def _schedule(read: Schedule) -> Iterator[Problem]:
+    if len(read.target) > MOST_NAME - len(read.name):
+        yield Problem("name", f"longer than {MOST_NAME} letters with its target", "shorten it")
+    if sum(map(bool, (read.branch, read.tag, read.commit))) != 1:
+        yield Problem("", "needs exactly one of branch, tag and commit", "say what is deployed")
+    try:
+        recurrence.parse(read.cron, read.time_zone)
+    except errors.Rejected as error:
+        zone = "time zone" in error.message
+        yield Problem("time_zone" if zone else "cron", error.message, error.hint)
+    known = [each.value for each in Flag]
+    for n, each in enumerate(read.flags):
+        if each not in known:
+            yield Problem(f"flags[{n}]", f"unknown flag: {each[:40]}", one_of(each, known))
 
 
 def _settle(problems: Iterable[Problem]) -> None:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from fairlead import errors, values
+from fairlead.areas.deployments.domain import schedule
 from fairlead.areas.deployments.domain.trigger.messages import (
     FetchConfiguration,
     PublishCheck,
@@ -19,13 +20,16 @@ from fairlead.areas.deployments.domain.trigger.messages import (
     ReportConfiguration,
     ReportPublished,
     ResolveCommit,
+    Source,
+    Target,
 )
 from fairlead.areas.deployments.registry import definitions
 from fairlead.areas.deployments.requests import AwsTarget
 from fairlead.areas.deployments.specs import build, reading
 from fairlead.areas.deployments.specs.application import Application
+from fairlead.areas.deployments.triggers.providers import PROVIDERS
 from fairlead.areas.deployments.triggers.repositories import Repositories
-from fairlead.clients.github import CheckReport
+from fairlead.clients.host_api import CheckReport
 from fairlead.console.files import Document
 from fairlead.engine import outbox, service
 from fairlead.engine.store import protocol
@@ -74,13 +78,29 @@ def handlers(ports: TriggerPorts) -> dict[type, outbox.Handler]:
             effect.summary,
         )
         try:
-            await ports.repositories.github.publish(report)
+            await ports.repositories.publish(source.provider, report)
         except errors.FairleadError as error:
             problem = _final(error, context)
         return ReportPublished(effect.target, effect.check, problem)
 
     patient = outbox.Handler(resolve, _TIMEOUT, ATTEMPTS, limit=_AT_ONCE)
+
+    async def aim(
+        effect: schedule.AimRun, _: outbox.EffectContext
+    ) -> schedule.ReportTarget | schedule.RefuseRun:
+        found = await ports.engine().read(
+            lambda session: definitions.find(session, definitions.PUSH_TARGETS, effect.target)
+        )
+        if found is None:
+            return schedule.RefuseRun(effect.at, f"the push target is gone: {effect.target}")
+        allowed, reports = found.content, PROVIDERS[found.content.provider].reports
+        repository = allowed.provider, allowed.repository
+        source = Source(*repository, effect.ref, effect.commit, reports)
+        target = Target(allowed.environment, allowed.application, allowed.path)
+        return schedule.ReportTarget(effect.at, source, target)
+
     return {
+        schedule.AimRun: replace(patient, perform=aim),
         ResolveCommit: patient,
         FetchConfiguration: replace(patient, perform=fetch),
         PublishCheck: replace(patient, perform=publish),
