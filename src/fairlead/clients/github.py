@@ -12,23 +12,21 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 from urllib.parse import quote
 
-import aiohttp
 import msgspec
 from cryptography.exceptions import UnsupportedAlgorithm
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import padding, rsa
 
-from fairlead import __version__, errors
-from fairlead.clients import credentials, git
+from fairlead import errors
+from fairlead.clients import credentials, git, host_api
+from fairlead.clients.host_api import CheckReport, Request
 
-MOST_BYTES = 1024 * 1024
 _SUMMARY = 1000
 _DESCRIPTION = 140
 _MOST_RUNS = 100
-_LONGEST_PAUSE = 3600.0
 _JWT_SECONDS = 540
 _SHA = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
@@ -45,52 +43,25 @@ class Account:
     clock: Callable[[], float] = time.time
 
 
-@dataclass(frozen=True, slots=True)
-class CheckReport:
-    """What is shown beside a commit; the same id again replaces what was shown."""
-
-    repository: str
-    commit: str
-    name: str
-    external_id: str
-    state: Literal["pending", "success", "failure"]
-    summary: str
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    method: str
-    at: str
-    words: Mapping[str, Any] | None = None
-    accept: str = "json"
-    most: int = MOST_BYTES
-
-
 class GitHub:
     """Asks the API; used inside `open`."""
 
     def __init__(self, account: Account) -> None:
         self._account = account
-        self._session: aiohttp.ClientSession | None = None
-        self._limited_until = 0.0
         self._tokens: dict[str, tuple[str, float]] = {}
+        place = "FAIRLEAD_DEPLOYMENTS_GITHUB_URL"
+        told = account.url, place, account.seconds, account.clock
+        self._api = host_api.HostApi("GitHub", *told, forget=self._forget)
 
     @contextlib.asynccontextmanager
     async def open(self) -> AsyncIterator[None]:
-        # Redirects are not followed and no proxy is asked: a token goes to the host that was set.
-        async with aiohttp.ClientSession(
-            trust_env=False,
-            auto_decompress=False,
-            cookie_jar=aiohttp.DummyCookieJar(),
-            timeout=aiohttp.ClientTimeout(total=self._account.seconds),
-        ) as self._session:
+        async with self._api.open():
             yield
-        self._session = None
 
     async def read_file(self, repository: str, commit: str, path: str, most: int) -> bytes:
         """The file at that commit."""
         at = f"/repos/{repository}/contents/{quote(path)}?ref={quote(commit)}"
-        asked = _Request("GET", at, accept="raw+json", most=most)
+        asked = _request("GET", at, accept="raw+json", most=most)
         status, body = await self._ask(repository, asked)
         if status == HTTPStatus.NOT_FOUND:
             raise git.missing_file(path, commit)
@@ -100,7 +71,7 @@ class GitHub:
         """The commit that a branch or tag is now."""
         name = ref.removeprefix("refs/")
         at = f"/repos/{repository}/commits/{quote(name)}"
-        status, body = await self._ask(repository, _Request("GET", at, accept="sha"))
+        status, body = await self._ask(repository, _request("GET", at, accept="sha"))
         found = body.decode(errors="replace").strip()
         missing = status in (HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY)
         if missing or not _SHA.fullmatch(found):
@@ -147,7 +118,7 @@ class GitHub:
             f"/repos/{report.repository}/commits/{report.commit}/check-runs"
             f"?check_name={name}&filter=all&per_page={_MOST_RUNS}"
         )
-        listed = _plain(await self._must(report.repository, "GET", at))
+        listed = self._api.plain(await self._must(report.repository, "GET", at))
         runs = listed.get("check_runs", []) if isinstance(listed, dict) else []
         ours = (each["id"] for each in runs if each.get("external_id") == report.external_id)
         return next(ours, None)
@@ -155,7 +126,7 @@ class GitHub:
     async def _must(
         self, repository: str, method: str, at: str, words: Mapping[str, Any] | None = None
     ) -> bytes:
-        status, body = await self._ask(repository, _Request(method, at, words))
+        status, body = await self._ask(repository, _request(method, at, words))
         if status in (HTTPStatus.NOT_FOUND, HTTPStatus.UNPROCESSABLE_ENTITY):
             raise errors.Rejected(
                 f"GitHub refused {method} in {repository}, status: {status.value}",
@@ -163,58 +134,16 @@ class GitHub:
             )
         return body
 
-    async def _ask(self, repository: str, request: _Request) -> tuple[HTTPStatus, bytes]:
+    async def _ask(self, repository: str, request: Request) -> tuple[HTTPStatus, bytes]:
         return await self._send(request, await self._credential(repository))
 
-    async def _send(self, request: _Request, credential: str) -> tuple[HTTPStatus, bytes]:
-        if self._session is None:
-            raise errors.Unavailable("GitHub is not open", hint="use it inside open()")
-        if (left := self._limited_until - self._account.clock()) > 0:
-            raise _limited(left)
-        headers = {
-            "Authorization": f"Bearer {credential}",
-            "Accept": f"application/vnd.github.{request.accept}",
-            "Accept-Encoding": "identity",
-            "User-Agent": f"fairlead/{__version__}",
-        }
-        body = None if request.words is None else msgspec.json.encode(request.words)
-        url = self._account.url.rstrip("/") + request.at
-        try:
-            async with self._session.request(
-                request.method, url, data=body, headers=headers, allow_redirects=False
-            ) as answer:
-                # One more than allowed, so that a larger one is told from one that just fits.
-                data = await _upto(answer, request.most + 1)
-                self._judge(answer, repository_of(request.at))
-                return HTTPStatus(answer.status), data
-        except (TimeoutError, OSError, aiohttp.ClientError, ValueError) as error:
-            raise errors.Unavailable(
-                f"GitHub did not answer: {type(error).__name__}",
-                hint="check FAIRLEAD_DEPLOYMENTS_GITHUB_URL and the network",
-            ) from error
+    async def _send(self, request: Request, credential: str) -> tuple[HTTPStatus, bytes]:
+        return await self._api.ask(request, credential)
 
-    def _judge(self, answer: aiohttp.ClientResponse, repository: str) -> None:
-        status = answer.status
-        pause = _pause(answer, self._account.clock())
-        limited = status in (HTTPStatus.FORBIDDEN, HTTPStatus.TOO_MANY_REQUESTS)
-        if limited and pause is not None:
-            self._limited_until = self._account.clock() + pause
-            raise _limited(pause)
-        if status == HTTPStatus.UNAUTHORIZED and self._tokens:
-            # Of an App's installation, revoked before its time: the next try gets another.
-            self._tokens.clear()
-            raise errors.Unavailable("the App's token is no longer good", hint="it is tried again")
-        if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
-            raise errors.Forbidden(
-                f"GitHub does not let us into {repository}, status: {status}",
-                hint="check the token or App and its rights to this repository",
-            )
-        if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
-            raise errors.Unavailable(f"GitHub answered {status}", hint="it is tried again")
-        if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
-            raise errors.Rejected(
-                f"GitHub redirects, status: {status}", hint="name the repository as it is now"
-            )
+    def _forget(self) -> bool:
+        had = bool(self._tokens)
+        self._tokens.clear()
+        return had
 
     async def _credential(self, repository: str) -> str:
         account = self._account
@@ -232,17 +161,17 @@ class GitHub:
         if now < until:
             return token
         signed = app_jwt(self._account.app_id, key_file, now)
-        asked = _Request("GET", f"/repos/{repository}/installation")
+        asked = _request("GET", f"/repos/{repository}/installation")
         status, body = await self._send(asked, signed)
         if status != HTTPStatus.OK:
             raise errors.Forbidden(
                 f"the GitHub App is not installed in {repository}", hint="install it there"
             )
-        at = f"/app/installations/{_plain(body)['id']}/access_tokens"
-        _, body = await self._send(_Request("POST", at), signed)
-        token = str(_plain(body)["token"])
+        at = f"/app/installations/{self._api.plain(body)['id']}/access_tokens"
+        _, body = await self._send(_request("POST", at), signed)
+        token = str(self._api.plain(body)["token"])
         # They live an hour; half of it is left for calls that are under way.
-        self._tokens[repository] = (token, now + _LONGEST_PAUSE / 2)
+        self._tokens[repository] = (token, now + host_api.LONGEST_PAUSE / 2)
         return token
 
 
@@ -266,44 +195,21 @@ def app_jwt(app_id: str, key_file: Path, now: float) -> str:
     return b".".join((text, _encoded(signature))).decode()
 
 
+def _request(
+    method: str,
+    at: str,
+    words: Mapping[str, Any] | None = None,
+    accept: str = "json",
+    most: int = host_api.MOST_BYTES,
+) -> Request:
+    headers = {"Accept": f"application/vnd.github.{accept}"}
+    return Request(method, at, repository_of(at), words, headers, most)
+
+
 def repository_of(at: str) -> str:
     """Of the path of a request, for what is said of it."""
     parts = at.split("/")
     return "/".join(parts[2:4]) if at.startswith("/repos/") else "the API"
-
-
-def _pause(answer: aiohttp.ClientResponse, now: float) -> float | None:
-    """How long we are asked to wait; None where a refusal is no limit."""
-    given = answer.headers
-    try:
-        if "Retry-After" in given:
-            return min(max(float(given["Retry-After"]), 1.0), _LONGEST_PAUSE)
-        if given.get("x-ratelimit-remaining") == "0":
-            reset = float(given.get("x-ratelimit-reset", now + 60))
-            return min(max(reset - now, 1.0), _LONGEST_PAUSE)
-    except ValueError:
-        return 60.0
-    return None
-
-
-def _limited(pause: float) -> errors.Unavailable:
-    return errors.Unavailable(
-        f"GitHub's rate limit is reached, for {pause:.0f} s", hint="it is tried again after that"
-    )
-
-
-async def _upto(answer: aiohttp.ClientResponse, most: int) -> bytes:
-    data = b""
-    while len(data) < most and (part := await answer.content.read(most - len(data))):
-        data += part
-    return data
-
-
-def _plain(body: bytes) -> Any:
-    try:
-        return msgspec.json.decode(body)
-    except msgspec.DecodeError as error:
-        raise errors.Unavailable("GitHub sent no JSON", hint="it is tried again") from error
 
 
 def _encoded(data: bytes) -> bytes:

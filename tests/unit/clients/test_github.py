@@ -10,7 +10,8 @@ from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
 from fairlead import errors
-from fairlead.clients.github import Account, CheckReport, GitHub
+from fairlead.clients.github import Account, GitHub
+from fairlead.clients.host_api import CheckReport
 from tests.fakes.github import TOKEN, GitHubServer
 
 COMMIT = "c" * 40

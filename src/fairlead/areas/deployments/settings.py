@@ -42,9 +42,13 @@ class DeploymentSettings:
     deployments_gitlab_secret_file: str = setting(
         "", "File of the secret token of GitLab's webhook; empty: none."
     )
-    deployments_gitlab_token_file: str = setting("", "File of a token that reads repositories.")
+    deployments_gitlab_token_file: str = setting(
+        "", "File of a token that reads repositories and writes commit statuses."
+    )
     deployments_gitea_url: str = setting("", "Where Gitea's repositories are.")
     deployments_gitea_secret_file: str = setting(
         "", "File of the secret of Gitea's webhook; empty: none."
     )
-    deployments_gitea_token_file: str = setting("", "File of a token that reads repositories.")
+    deployments_gitea_token_file: str = setting(
+        "", "File of a token that reads repositories and writes commit statuses."
+    )

@@ -220,6 +220,6 @@ def _decoded(body: bytes, shape: type[T]) -> T:
 
 PROVIDERS: Mapping[str, Provider] = {
     "github": Provider(_signed("x-hub-signature-256", "sha256="), _github, "", reports=True),
-    "gitea": Provider(_signed("x-gitea-signature"), _gitea, ""),
-    "gitlab": Provider(_shown("x-gitlab-token"), _gitlab, "x-gitlab-event-uuid"),
+    "gitea": Provider(_signed("x-gitea-signature"), _gitea, "", reports=True),
+    "gitlab": Provider(_shown("x-gitlab-token"), _gitlab, "x-gitlab-event-uuid", reports=True),
 }

@@ -1,7 +1,8 @@
 """Files and commits of repositories, from GitHub's API or from any git server over HTTP."""
 
 import asyncio
-from collections.abc import Mapping
+import contextlib
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -9,7 +10,9 @@ from urllib.parse import quote, urlsplit
 from fairlead import errors
 from fairlead.areas.deployments.domain.trigger.messages import Source
 from fairlead.clients import credentials, git
+from fairlead.clients.commit_statuses import CommitStatuses
 from fairlead.clients.github import GitHub
+from fairlead.clients.host_api import CheckReport
 
 MOST_BYTES = 256 * 1024
 _MOST_SNAPSHOTS = 4
@@ -41,6 +44,9 @@ class Repositories:
 
     github: GitHub
     hosts: Mapping[str, GitHost]
+    statuses: Mapping[str, CommitStatuses] = field(default_factory=dict)
+    """Of hosts other than GitHub."""
+
     _snapshots: dict[tuple[str, str], git.Snapshot] = field(default_factory=dict)
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
 
@@ -55,6 +61,19 @@ class Repositories:
         if source.provider == "github":
             return await self.github.resolve(source.repository, source.ref)
         return await asyncio.to_thread(git.resolve, self._address(source), source.ref)
+
+    async def publish(self, provider: str, report: CheckReport) -> None:
+        """Show it beside the commit."""
+        shows = self.statuses.get(provider, self.github)
+        await shows.publish(report)
+
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        async with contextlib.AsyncExitStack() as stack:
+            await stack.enter_async_context(self.github.open())
+            for each in self.statuses.values():
+                await stack.enter_async_context(each.open())
+            yield
 
     def _address(self, source: Source) -> str:
         host = self.hosts.get(source.provider)

@@ -12,6 +12,7 @@ from fairlead.areas.deployments.settings import DeploymentSettings
 from fairlead.areas.deployments.triggers import handlers, hooks
 from fairlead.areas.deployments.triggers.repositories import GitHost, Repositories
 from fairlead.clients import credentials
+from fairlead.clients.commit_statuses import commit_statuses
 from fairlead.clients.github import Account, GitHub
 from fairlead.engine import service
 from fairlead.web.services import Services
@@ -32,6 +33,10 @@ def platform(chosen: settings_.Settings) -> parts.Platform:
         "gitlab": GitHost(given.deployments_gitlab_url, path(given.deployments_gitlab_token_file)),
         "gitea": GitHost(given.deployments_gitea_url, path(given.deployments_gitea_token_file)),
     }
+    statuses = {
+        name: commit_statuses(name, each.url, each.token_file) for name, each in hosts.items()
+    }
+    repositories = Repositories(github, hosts, statuses)
     running: list[service.Engine] = []
 
     def engine() -> service.Engine:
@@ -43,7 +48,7 @@ def platform(chosen: settings_.Settings) -> parts.Platform:
     async def background(made: service.Engine) -> AsyncIterator[None]:
         running.append(made)
         try:
-            async with github.open():
+            async with repositories.open():
                 yield
         finally:
             running.remove(made)
@@ -56,6 +61,6 @@ def platform(chosen: settings_.Settings) -> parts.Platform:
     files = {name: found for name, file in secrets.items() if (found := path(file)) is not None}
     bucket = given.aws_bucket
     aws = AwsTarget(host.queue(given), bucket) if bucket else None
-    ports = handlers.TriggerPorts(Repositories(github, hosts), engine, aws)
+    ports = handlers.TriggerPorts(repositories, engine, aws)
     services = Services({hooks.SECRET_FILES: files})
     return parts.Platform({"": handlers.handlers(ports)}, background, services)
