@@ -136,9 +136,14 @@ class CloudFormation:
 
     def operation(self, name: str, token: str) -> Operation | None:
         """How far the request of this token has come; None where no event has it."""
-        wanted = short(token)
+        return self.told(name, token)[0]
+
+    def told(self, name: str, token: str) -> tuple[Operation | None, bool]:
+        """The same, and whether its events tell of requests at all, whosever they are."""
+        wanted, asked = short(token), False
         newest: Operation | None = None
         for event in self._events(name):
+            asked = asked or bool(event.get("ClientRequestToken"))
             if event.get("ClientRequestToken") != wanted:
                 if newest is not None:
                     break
@@ -150,7 +155,7 @@ class CloudFormation:
                 # The earliest failure is the cause; what follows it is cancelled by it.
                 said_ = event.get("ResourceStatusReason", event["ResourceStatus"])
                 newest = Operation(newest.status, f"{event['LogicalResourceId']}: {said_}")
-        return newest
+        return newest, asked
 
     def plan(self, name: str, change: Change, kind: str = "UPDATE", **more: Any) -> None:
         """Make a change set, once for each token."""

@@ -74,10 +74,14 @@ class Stacks:
         stacks, name = self.of(step.spec), step.spec.stack
         found = stacks.describe(name)
         status, reason = (found.status, found.reason) if found else ("", "")
-        if found is not None and (own := stacks.operation(name, step.token)) is not None:
+        own, asked = (None, False) if found is None else stacks.told(name, step.token)
+        if own is not None:
             status, reason = own.status, own.reason
         meaning = from_cloudformation(status)
-        if meaning.moving:
+        # AWS answers from copies that lag: a stack may still be told to rest as it did before the
+        # request that was just taken, which is then missing among the events of others.
+        behind = asked and own is None and meaning in _RESTS and step.kind in _ASKED
+        if meaning.moving or behind:
             return report(step, StepStatus.ACTIVE)
         if meaning is StackStatus.COMPLETE:
             outputs = found.outputs if found else {}
@@ -153,6 +157,10 @@ class Stacks:
         if spec.sns_topics:
             stores.ensure_topics(self.aws.client("sns", account(spec)), spec.sns_topics)
 
+
+_RESTS = (StackStatus.COMPLETE, StackStatus.ROLLED_BACK)
+_ASKED = (Kind.CF_CREATE.value, Kind.CF_UPDATE.value, Kind.CF_SCALE.value)
+"""Steps whose request has a token that its events tell."""
 
 Begin = Callable[[PerformStep], ReportStep]
 

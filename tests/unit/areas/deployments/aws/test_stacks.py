@@ -1,6 +1,7 @@
 """Each step of CloudFormation on moto's server, and each status that a stack can be in."""
 
 import dataclasses
+import itertools
 from typing import Any
 
 import botocore.session
@@ -14,7 +15,7 @@ from fairlead.areas.deployments.domain.classes import Impact
 from fairlead.areas.deployments.domain.infrastructure import CLOUDFORMATION
 from fairlead.areas.deployments.domain.messages import StepStatus
 from fairlead.clients.aws.cloudformation import CloudFormation
-from fairlead.clients.aws.session import Aws
+from fairlead.clients.aws.session import Aws, short
 from tests.aws import REGION, Cloud
 from tests.unit.areas.deployments.aws.steps import APP, built, prepare, step, store
 
@@ -161,6 +162,39 @@ def test_a_step_whose_stack_is_in_any_status_ends_or_goes_on(status: str) -> Non
 
     assert told.status is ENDS.get(status, FAILED)
     assert (status in told.error) is (told.status is FAILED)
+
+
+@pytest.mark.parametrize("before", ["UPDATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE"])
+def test_what_aws_told_of_the_time_before_a_request_ends_no_step(before: str) -> None:
+    """DescribeStacks and its events come from copies that lag behind what was just asked."""
+    update = step(built("prod"), "VersionMigrate", "CFUpdate")
+
+    def told(status: str, token: str) -> list[tuple[str, dict[str, Any]]]:
+        stack = {"StackName": "prod-shop", "StackId": "arn", "StackStatus": status}
+        event = {
+            "StackName": "prod-shop",
+            "StackId": "arn",
+            "EventId": "e",
+            "ResourceStatus": status,
+            "PhysicalResourceId": "arn",
+            "ResourceType": "AWS::CloudFormation::Stack",
+            "Timestamp": "2030-01-01T00:00:00Z",
+            "ClientRequestToken": token,
+        }
+        made = {**stack, "CreationTime": "2030-01-01T00:00:00Z"}
+        events = ("describe_stack_events", {"StackEvents": [event]})
+        return [("describe_stacks", {"Stacks": [made]}), events]
+
+    ours = short(update.token)
+    answers = [
+        told(before, "of-another"),
+        told("UPDATE_IN_PROGRESS", ours),
+        told("UPDATE_COMPLETE", ours),
+    ]
+    with recorded(*itertools.chain.from_iterable(answers)) as at:
+        found = [at.observe(update).status for _ in answers]
+
+    assert found == [ACTIVE, ACTIVE, DONE]
 
 
 EMPTY: dict[str, Any] = {"StackEvents": []}
