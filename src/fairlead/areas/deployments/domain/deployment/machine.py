@@ -189,6 +189,10 @@ def _settled(draft: Draft) -> None:
     observed = draft.state.observed
     if draft.state.status is not Status.WAITING or observed is None:
         return
+    if observed.status.moving and draft.state.polls >= messages.MOST_POLLS:
+        told = observed.detail or observed.status.value
+        _fail_waiting(draft, f"the stack does not settle, after {draft.state.polls} looks: {told}")
+        return
     if observed.status.moving:
         # Asked again by us: what moves may be another's update, whose end nobody tells us.
         draft.wake(OBSERVE, draft.now + messages.pause(draft.state.polls), messages.Observe())

@@ -113,6 +113,21 @@ def test_what_moves_is_asked_about_again_by_ourselves() -> None:
     assert told.tell(messages.Observe()).decision.effects == (messages.StabilizeStack(SPEC),)
 
 
+def test_a_stack_that_never_settles_is_not_waited_for_without_end() -> None:
+    """REVIEW_IN_PROGRESS: somebody made a change set for a new stack, and never executed it."""
+    told = Told(SPEC).settle(StackStatus.PROGRESS)
+    told.state = replace(told.state, polls=messages.MOST_POLLS)
+
+    then = told.tell(messages.ReportStackStatus(StackStatus.PROGRESS, "REVIEW_IN_PROGRESS"))
+
+    assert then.state.status is Status.FAILED
+    assert then.state.reason == "the stack does not settle, after 720 looks: REVIEW_IN_PROGRESS"
+    (send,) = then.decision.sends
+    assert isinstance(send.command, messages.ReportEnd)
+    assert send.command.outcome is Outcome.FAILED
+    assert then.decision.timers == ()
+
+
 @pytest.mark.requirement("deployer D5")
 @pytest.mark.parametrize("status", [StackStatus.TERMINAL, StackStatus.CREATE_FAILED])
 def test_the_stack_hears_of_infrastructure_that_cannot_settle(status: StackStatus) -> None:
