@@ -1,11 +1,14 @@
 """What this process does for deployments: reads for triggers, and performs on AWS."""
 
+import contextlib
 import dataclasses
+from collections.abc import AsyncIterator
 
 from fairlead import loading
 from fairlead import settings as settings_
 from fairlead.area import parts
 from fairlead.areas.deployments.settings import DeploymentSettings
+from fairlead.engine import service
 from fairlead.engine.messages import queue_name
 
 _HERE = "fairlead.areas.deployments"
@@ -26,5 +29,18 @@ def platform(chosen: settings_.Settings) -> parts.Platform:
     return dataclasses.replace(
         triggers,
         queues={**triggers.queues, **aws.queues},
+        background=_both(triggers, aws),
         services=triggers.services | aws.services,
     )
+
+
+def _both(*platforms: parts.Platform) -> parts.Background:
+    @contextlib.asynccontextmanager
+    async def background(engine: service.Engine) -> AsyncIterator[None]:
+        async with contextlib.AsyncExitStack() as stack:
+            for each in platforms:
+                if each.background is not None:
+                    await stack.enter_async_context(each.background(engine))
+            yield
+
+    return background

@@ -25,6 +25,10 @@ class DeploymentSettings:
     aws_pg_dump: str = setting(
         "", "The pg_dump that copies schemas for evaluations; empty means one of the PATH."
     )
+    aws_events_queue: str = setting(
+        "",
+        "URL of an SQS queue that EventBridge tells changes of stacks; empty: they are asked for.",
+    )
     deployments_github_url: str = setting(
         "https://api.github.com", "GitHub's API; an enterprise server has it at /api/v3."
     )

@@ -1,13 +1,17 @@
 """AWS and an engine: handlers for the effects of deployments and migrations."""
 
+import contextlib
+from collections.abc import AsyncIterator
+
 from fairlead import settings as settings_
 from fairlead.area import parts
 from fairlead.areas.deployments import host, migration_handlers, requests
-from fairlead.areas.deployments.aws import handlers
+from fairlead.areas.deployments.aws import handlers, nudges
 from fairlead.areas.deployments.aws.databases import Databases
 from fairlead.areas.deployments.settings import DeploymentSettings
-from fairlead.clients.aws.session import Aws
-from fairlead.engine import outbox
+from fairlead.clients.aws.events import EventQueue
+from fairlead.clients.aws.session import Account, Aws
+from fairlead.engine import outbox, service
 from fairlead.web.services import Services
 
 
@@ -15,7 +19,16 @@ def platform(chosen: settings_.Settings) -> parts.Platform:
     here = chosen.of(DeploymentSettings)
     queue = host.queue(here)
     services = Services().provided(requests.AWS_TARGET, requests.AwsTarget(queue, here.aws_bucket))
-    return parts.Platform({queue: performed(here)}, services=services)
+    if not here.aws_events_queue:
+        return parts.Platform({queue: performed(here)}, services=services)
+
+    @contextlib.asynccontextmanager
+    async def background(engine: service.Engine) -> AsyncIterator[None]:
+        client = Aws(here.aws_endpoint, here.aws_seconds).client("sqs", Account(""))
+        async with nudges.listening(EventQueue(client, here.aws_events_queue), engine):
+            yield
+
+    return parts.Platform({queue: performed(here)}, background, services)
 
 
 def performed(here: DeploymentSettings) -> outbox.Handlers:
