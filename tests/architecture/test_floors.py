@@ -81,6 +81,7 @@ def test_what_a_domain_may_see_of_engine_and_runtime_is_all_it_is_not_forbidden(
         "fairlead.engine.children",
         "fairlead.engine.machine",
         "fairlead.engine.messages",
+        "fairlead.engine.recurrence",
         "fairlead.kubernetes.messages",
     }
 
