@@ -90,6 +90,11 @@ class GitHubServer:
     async def _contents(self, request: web.Request) -> web.Response:
         key = (_repository(request), request.query["ref"], request.match_info["path"])
         data = self.files.get(key)
+        under = [path for where in self.files if where[:2] == key[:2] for path in where[2:]]
+        inside = [each for each in under if each.rpartition("/")[0] == key[2]]
+        if data is None and inside:
+            names = [each.rpartition("/")[2] for each in inside]
+            return web.json_response([{"type": "file", "name": each} for each in names])
         if data is None:
             return web.json_response({"message": "Not Found"}, status=404)
         return web.Response(body=data, content_type="application/vnd.github.raw+json")

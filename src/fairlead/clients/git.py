@@ -47,16 +47,27 @@ class Snapshot:
     def read(self, path: str, most: int) -> bytes:
         """A plain file of it; NotFound where there is none."""
         with translated(self.where, f"commit {self.at[:12]}"):
-            tree = self.store[commit(self.store, ObjectID(self.at.encode()), self.at[:12]).tree]
-            assert isinstance(tree, Tree)
-            try:
-                mode, sha = tree.lookup_path(self.store.__getitem__, path.encode())
-            except (KeyError, git_errors.NotTreeError, SubmoduleEncountered) as error:
-                raise missing_file(path, self.at) from error
+            mode, sha = self._found(path)
             if not stat.S_ISREG(mode):
                 told = f"not a plain file at {self.at[:12]}: {path}"
                 raise errors.Rejected(told, hint="commit a file")
             return bounded(self.store[sha].as_raw_string(), path, most)
+
+    def names(self, path: str) -> list[str]:
+        """Of the plain files in a folder of it; NotFound where there is none."""
+        with translated(self.where, f"commit {self.at[:12]}"):
+            tree = self.store[self._found(path)[1]]
+            if not isinstance(tree, Tree):
+                raise missing_file(path, self.at)
+            return [it.path.decode() for it in tree.iteritems() if stat.S_ISREG(it.mode)]
+
+    def _found(self, path: str) -> tuple[int, ObjectID]:
+        tree = self.store[commit(self.store, ObjectID(self.at.encode()), self.at[:12]).tree]
+        assert isinstance(tree, Tree)
+        try:
+            return tree.lookup_path(self.store.__getitem__, path.encode())
+        except (KeyError, git_errors.NotTreeError, SubmoduleEncountered) as error:
+            raise missing_file(path, self.at) from error
 
 
 def snapshot(where: str, at: str) -> Snapshot:

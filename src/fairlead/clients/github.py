@@ -67,6 +67,15 @@ class GitHub:
             raise git.missing_file(path, commit)
         return git.bounded(body, path, most)
 
+    async def names(self, repository: str, commit: str, path: str) -> list[str]:
+        """Of the plain files in a folder at that commit."""
+        at = f"/repos/{repository}/contents/{quote(path)}?ref={quote(commit)}"
+        status, body = await self._ask(repository, _request("GET", at))
+        found = self._api.plain(body) if status == HTTPStatus.OK else None
+        if not isinstance(found, list):
+            raise git.missing_file(path, commit)
+        return [str(each["name"]) for each in found if each.get("type") == "file"]
+
     async def resolve(self, repository: str, ref: str) -> str:
         """The commit that a branch or tag is now."""
         name = ref.removeprefix("refs/")

@@ -30,6 +30,9 @@ class RecordedPlatform:
     tokens: set[str] = field(default_factory=set)
     """Under which something was asked: the cloud does it once for each."""
 
+    beside: dict[str, str] = field(default_factory=dict)
+    """What was stored with templates."""
+
     def handlers(self) -> outbox.Handlers:
         return {
             messages.StoreTemplate: outbox.Handler(self.store),
@@ -69,6 +72,7 @@ class RecordedPlatform:
         self, effect: messages.StoreTemplate, _: outbox.EffectContext
     ) -> messages.ReportTemplate:
         self._under(f"store {effect.place.key}", effect.place.key)
+        self.beside |= effect.beside
         return messages.ReportTemplate("no such bucket" if self.fails == "store" else "")
 
     async def stabilize(

@@ -6,9 +6,10 @@ second try would mend is told to the trigger, which goes on with its other targe
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from pathlib import PurePosixPath
 
 from fairlead import errors, values
 from fairlead.areas.deployments.domain import schedule
@@ -23,6 +24,7 @@ from fairlead.areas.deployments.domain.trigger.messages import (
     Source,
     Target,
 )
+from fairlead.areas.deployments.migrations import files
 from fairlead.areas.deployments.registry import definitions
 from fairlead.areas.deployments.requests import AwsTarget
 from fairlead.areas.deployments.specs import build, reading
@@ -36,6 +38,9 @@ from fairlead.engine.store import protocol
 
 ATTEMPTS = 40
 """With pauses of up to 5 minutes, about three hours: longer than GitHub limits anybody."""
+
+MOST_SQL = 512 * 1024
+"""Of one application: a request has to hold them."""
 
 _LONGEST_REASON = 500
 _TIMEOUT = timedelta(seconds=90)
@@ -88,16 +93,7 @@ def handlers(ports: TriggerPorts) -> dict[type, outbox.Handler]:
     async def aim(
         effect: schedule.AimRun, _: outbox.EffectContext
     ) -> schedule.ReportTarget | schedule.RefuseRun:
-        found = await ports.engine().read(
-            lambda session: definitions.find(session, definitions.PUSH_TARGETS, effect.target)
-        )
-        if found is None:
-            return schedule.RefuseRun(effect.at, f"the push target is gone: {effect.target}")
-        allowed, reports = found.content, PROVIDERS[found.content.provider].reports
-        repository = allowed.provider, allowed.repository
-        source = Source(*repository, effect.ref, effect.commit, reports)
-        target = Target(allowed.environment, allowed.application, allowed.path)
-        return schedule.ReportTarget(effect.at, source, target)
+        return await ports.engine().read(lambda session: _aimed(session, effect))
 
     return {
         schedule.AimRun: replace(patient, perform=aim),
@@ -108,7 +104,11 @@ def handlers(ports: TriggerPorts) -> dict[type, outbox.Handler]:
 
 
 def configured(
-    session: protocol.Session, effect: FetchConfiguration, app: Application, bucket: str
+    session: protocol.Session,
+    effect: FetchConfiguration,
+    app: Application,
+    bucket: str,
+    sql: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[build.Built, int]:
     """What is to be deployed, by what is stored now, and the version of its environment."""
     target = effect.target
@@ -118,8 +118,20 @@ def configured(
             f"the push target is gone: {target.key}", hint="store it again and deploy once more"
         )
     environment, version, cluster = definitions.place(session, target.environment)
-    application = build.build_application(app, effect.source.commit)
+    application = build.build_application(app, effect.source.commit, sql)
     return build.build_spec(application, environment, cluster, bucket, effect.flags), version
+
+
+def _aimed(
+    session: protocol.Session, effect: schedule.AimRun
+) -> schedule.ReportTarget | schedule.RefuseRun:
+    found = definitions.find(session, definitions.PUSH_TARGETS, effect.target)
+    if found is None:
+        return schedule.RefuseRun(effect.at, f"the push target is gone: {effect.target}")
+    allowed, reports = found.content, PROVIDERS[found.content.provider].reports
+    source = Source(allowed.provider, allowed.repository, effect.ref, effect.commit, reports)
+    target = Target(allowed.environment, allowed.application, allowed.path)
+    return schedule.ReportTarget(effect.at, source, target)
 
 
 async def _fetched(ports: TriggerPorts, effect: FetchConfiguration) -> ReportConfiguration:
@@ -140,14 +152,51 @@ async def _fetched(ports: TriggerPorts, effect: FetchConfiguration) -> ReportCon
             hint="name a bucket for it: FAIRLEAD_AWS_BUCKET",
         )
 
+    sql = await _migrations(ports, effect, app)
+
     def build_(session: protocol.Session) -> tuple[build.Built, int]:
         with document.placed():
-            return configured(session, effect, app, aws.bucket)
+            return configured(session, effect, app, aws.bucket, sql)
 
     made, version = await ports.engine().read(build_)
     return ReportConfiguration(
-        target.key, made.spec, made.template, environment_version=version, queue=aws.queue
+        target.key,
+        made.spec,
+        made.template,
+        environment_version=version,
+        queue=aws.queue,
+        beside=made.beside,
     )
+
+
+async def _migrations(
+    ports: TriggerPorts, effect: FetchConfiguration, app: Application
+) -> dict[str, dict[str, str]]:
+    """The SQL files of each database, as they are at the commit."""
+    found: dict[str, dict[str, str]] = {}
+    for each in app.databases:
+        if folder := each.postgres.migrations:
+            path = beside(effect.target.path, folder)
+            found[each.name] = await ports.repositories.migrations(effect.source, path)
+            files.parse(found[each.name])
+    size = sum(len(text.encode()) for texts in found.values() for text in texts.values())
+    if size > MOST_SQL:
+        raise errors.Rejected(
+            f"the migrations are larger than {MOST_SQL // 1024} KiB: {app.name}",
+            hint="squash those that every database has",
+        )
+    return found
+
+
+def beside(file: str, folder: str) -> str:
+    """A folder seen from the application's file, within the repository."""
+    path = PurePosixPath(file).parent / folder
+    if path.is_absolute() or ".." in path.parts:
+        raise errors.Rejected(
+            f"migrations outside of the application's folder: {folder[:80]}",
+            hint="name a folder beside the application's file",
+        )
+    return str(path)
 
 
 def _parsed(path: str, data: bytes) -> tuple[Document, Application]:

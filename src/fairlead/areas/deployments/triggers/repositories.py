@@ -15,7 +15,11 @@ from fairlead.clients.github import GitHub
 from fairlead.clients.host_api import CheckReport
 
 MOST_BYTES = 256 * 1024
+MOST_MIGRATIONS = 300
+"""Of one database: each is a question to GitHub."""
+
 _MOST_SNAPSHOTS = 4
+_DOWN = (".down.sql", ".undo.sql", ".rollback.sql")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +61,22 @@ class Repositories:
         found = await self._snapshot(self._address(source), source.commit)
         return await asyncio.to_thread(found.read, path, MOST_BYTES)
 
+    async def migrations(self, source: Source, path: str) -> dict[str, str]:
+        """The SQL files of a folder, by their names."""
+        if source.provider == "github":
+            names = await self.github.names(source.repository, source.commit, path)
+        else:
+            found = await self._snapshot(self._address(source), source.commit)
+            names = await asyncio.to_thread(found.names, path)
+        up = [name for name in names if name.endswith(".sql") and not name.endswith(_DOWN)]
+        wanted = sorted(up)
+        if len(wanted) > MOST_MIGRATIONS:
+            raise errors.Rejected(
+                f"more than {MOST_MIGRATIONS} SQL files: {path}",
+                hint="squash those that every database has",
+            )
+        return {name: _text(name, await self.read(source, f"{path}/{name}")) for name in wanted}
+
     async def resolve(self, source: Source) -> str:
         if source.provider == "github":
             return await self.github.resolve(source.repository, source.ref)
@@ -94,3 +114,10 @@ class Repositories:
             while len(self._snapshots) > _MOST_SNAPSHOTS:
                 del self._snapshots[next(iter(self._snapshots))]
             return found
+
+
+def _text(name: str, data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        raise errors.Rejected(f"not a text in UTF-8: {name}", hint="save it as UTF-8") from error

@@ -16,7 +16,7 @@ from fairlead.areas.deployments.triggers import handlers
 from fairlead.areas.deployments.triggers.repositories import Repositories
 from fairlead.clients.github import Account, GitHub
 from fairlead.engine import clock, outbox, service, visibility
-from fairlead.engine.messages import command_id, stream_name
+from fairlead.engine.messages import command_id, parse_stream, stream_name
 from fairlead.engine.store import protocol, sqlite
 from fairlead.engine.testing import HandWoundClock, Play, crash_at_every_commit
 from tests.engines import events, state, tell, until
@@ -42,7 +42,7 @@ TRIGGER = "trigger/prod/shop/yearly:20300101T0001Z"
 def built(store: protocol.Store, wall: clock.Clock) -> service.Engine:
     """Which knows where push targets are; nobody reads their files here."""
     made: list[service.Engine] = []
-    desk = handlers.Desk(Repositories(GitHub(Account()), {}), lambda: made[0])
+    desk = handlers.TriggerPorts(Repositories(GitHub(Account()), {}), lambda: made[0])
     aim: outbox.Handlers = {AimRun: handlers.handlers(desk)[AimRun]}
     made.append(service.Engine(service.Parts(store, MACHINES, aim, wall=wall)))
     return made[0]
@@ -109,7 +109,7 @@ async def test_a_target_that_is_gone_starts_nothing(sqlite_home: Any, wall: Hand
         found = await state(engine, STREAM)
 
         assert found["note"] == "the push target is gone: prod/shop"
-        assert await engine.read(lambda s: visibility.find(s, TRIGGER)) is None  # type: ignore[arg-type]
+        assert await engine.read(lambda s: visibility.find(s, parse_stream(TRIGGER))) is None
 
 
 async def test_schedules_are_stored_and_refused_as_push_targets_are(site: rig.Site) -> None:

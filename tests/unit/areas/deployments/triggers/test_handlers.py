@@ -205,3 +205,41 @@ async def test_what_cannot_be_published_is_told_and_not_tried_for_ever() -> None
 
     assert isinstance(told, ReportPublished)
     assert (told.check, told.problem) == (Check.PENDING, "no token for GitHub is set")
+
+
+WITH_SQL = b"""\
+name: shop
+databases:
+- {name: orders, postgres: {server_group: main, migrations: %s}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "files", "said"),
+    [
+        (b"sql", {"sql/0001_a.sql": b"SELECT 1", "sql/0001_a.down.sql": b"SELECT 2"}, ""),
+        (b"sql", {}, "no such file"),
+        (b"sql", {"sql/0001_a.sql": b"\xff"}, "not a text in UTF-8: 0001_a.sql"),
+        (b"sql", {"sql/0001_a.sql": b"a", "sql/0001_b.sql": b"b"}, "two migrations of one version"),
+        (b"sql", {f"sql/{n:04}_a.sql": b"-" * 200_000 for n in range(3)}, "larger than 512 KiB"),
+        (b"sql", {f"sql/{n:04}_a.sql": b"-" for n in range(301)}, "more than 300 SQL files"),
+        (b"../../etc", {}, "outside of the application's folder"),
+        (b"/etc", {}, "outside of the application's folder"),
+    ],
+    ids=["good", "missing", "no text", "twice", "large", "many", "elsewhere", "absolute"],
+)
+async def test_a_push_brings_the_migrations_of_its_commit(
+    made: World, folder: bytes, files: dict[str, bytes], said: str
+) -> None:
+    made.github.files["acme/shop", COMMIT, "deploy/shop.yaml"] = WITH_SQL % folder
+    for path, data in files.items():
+        made.github.files["acme/shop", COMMIT, f"deploy/{path}"] = data
+
+    run = await pushed(made)
+
+    assert said in run["reason"]
+    assert run["progress"] == ("REFUSED" if said else "DONE")
+    if not said:
+        (stored,) = made.platform.beside.values()
+        assert "SELECT 1" in stored
+        assert "SELECT 2" not in stored

@@ -13,6 +13,7 @@ import msgspec
 
 from fairlead import bootstrap
 from fairlead.areas.deployments.area import DEPLOYMENTS
+from fairlead.engine import outbox
 from tests.engines import events, state
 from tests.fakes.github import TOKEN, GitHubServer
 from tests.unit.areas.deployments.recorded import RecordedPlatform
@@ -83,7 +84,12 @@ class World:
 
 
 @contextlib.asynccontextmanager
-async def world(folder: Path, git_url: str = "") -> AsyncIterator[World]:
+async def world(
+    folder: Path,
+    git_url: str = "",
+    performed: outbox.Handlers | None = None,
+    cluster: dict[str, Any] = files.CLUSTER,
+) -> AsyncIterator[World]:
     """With a cluster, an environment and one push target."""
     for name, text in (("secret", SECRET), ("token", TOKEN)):
         (folder / name).write_text(text)
@@ -101,10 +107,11 @@ async def world(folder: Path, git_url: str = "") -> AsyncIterator[World]:
         platform = RecordedPlatform(slow=False)
         given = bootstrap.with_platforms(chosen, bootstrap.installation((DEPLOYMENTS,)))
         # What performs the steps is another's; triggers are what is tried.
-        given = replace(given, queues={**given.queues, "aws@default": platform.handlers()})
+        served = performed or platform.handlers()
+        given = replace(given, queues={**given.queues, "aws@default": served})
         async with rig.site(folder, given) as site, given.in_background(site.engine):
             made = World(site, github, platform, folder)
-            await made.store("clusters", **files.CLUSTER)
+            await made.store("clusters", **cluster)
             await made.store("environments", full_name="prod", cluster_name="east")
             await made.store("push-targets", **TARGET)
             github.files["acme/shop", COMMIT, "deploy/shop.yaml"] = SHOP

@@ -162,6 +162,7 @@ def _request(state: Trigger, command: ReportConfiguration) -> Decision:
         state.cause,
         state.by,
         parent=trigger_stream(state.name),
+        beside=command.beside,
     )
     requested = DeploymentRequested(command.target, name, command.environment_version)
     return _told(state, requested, sends=(Send(deployment_stream(name), request, command.queue),))

@@ -1,7 +1,7 @@
 """What comes to triggers, what happens to them, and what they ask of the world."""
 
 import enum
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from fairlead.areas.deployments.domain.spec import DeploymentSpec, Flag
 from fairlead.engine.messages import ChildEnded, StreamName, stream_name
@@ -82,6 +82,9 @@ class ReportConfiguration:
     environment_version: int = 0
     queue: str = ""
     """Of those who perform it."""
+
+    beside: dict[str, str] = field(default_factory=dict)
+    """What is stored with the template, by key: migrations."""
 
 
 @dataclass(frozen=True, slots=True)
