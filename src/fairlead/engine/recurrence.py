@@ -80,7 +80,7 @@ class Recurrence:
         return by_month or by_week if self.either_day else by_month and by_week
 
 
-def parse(cron: str, zone: str) -> Recurrence:
+def parse(cron: str, place: str) -> Recurrence:
     """Rejected where it makes no sense, or never comes."""
     words = cron.lower().split()
     if len(words) != len(_FIELDS) or len(cron) > _LONGEST:
@@ -96,7 +96,7 @@ def parse(cron: str, zone: str) -> Recurrence:
         months,
         frozenset(each % 7 for each in weekdays),
         not words[2].startswith("*") and not words[4].startswith("*"),
-        _zone(zone),
+        zone(place),
     )
     if found.after(dt.datetime(2000, 1, 1, tzinfo=dt.UTC)) is None:
         raise errors.Rejected(
@@ -105,16 +105,15 @@ def parse(cron: str, zone: str) -> Recurrence:
     return found
 
 
-def _zone(name: str) -> dt.tzinfo:
+def zone(name: str) -> dt.tzinfo:
+    """Rejected where the system knows none of that name; UTC it need not know."""
     if name == "UTC":
-        # Known also where the system has no time zones.
         return dt.UTC
     try:
         return zoneinfo.ZoneInfo(name)
     except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
         raise errors.Rejected(
-            f"unknown time zone: {name[:80]}",
-            hint="use a name such as Europe/Berlin; the system needs the package tzdata",
+            f"no such time zone: {name[:80]}", hint="use a name such as Europe/Berlin, or UTC"
         ) from error
 
 

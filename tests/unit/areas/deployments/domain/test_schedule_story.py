@@ -127,7 +127,7 @@ async def test_schedules_are_stored_and_refused_as_push_targets_are(site: rig.Si
     assert (kept.status_code, kept.json()["name"]) == (200, "prod/shop/yearly")
     for said in (
         "exactly one of branch, tag and commit",
-        "unknown time zone",
+        "no such time zone",
         "unknown flag: quik",
     ):
         assert said in refused.text

@@ -1,11 +1,11 @@
 """When a rollout may take a step up: weekly windows in a time zone. A rollback needs none."""
 
 import datetime as dt
-import zoneinfo
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from fairlead import errors
+from fairlead.engine import recurrence
 
 DAYS = ("mon", "tue", "wed", "thu", "fri", "sat", "sun")
 _WEEK = 8
@@ -27,7 +27,7 @@ class Window:
             raise errors.Rejected(
                 f"not days of a week: {', '.join(wrong) or 'none'}", hint=f"use {', '.join(DAYS)}"
             )
-        _zone(self.zone)
+        recurrence.zone(self.zone)
 
 
 def next_opening(windows: Sequence[Window], now: dt.datetime) -> dt.datetime | None:
@@ -42,7 +42,7 @@ def next_opening(windows: Sequence[Window], now: dt.datetime) -> dt.datetime | N
 
 def _spans(window: Window, now: dt.datetime) -> Iterator[tuple[dt.datetime, dt.datetime]]:
     """The window on each day from yesterday to next week, as moments in UTC."""
-    zone = _zone(window.zone)
+    zone = recurrence.zone(window.zone)
     today = now.astimezone(zone).date()
     for ahead in range(-1, _WEEK):
         day = today + dt.timedelta(days=ahead)
@@ -51,14 +51,3 @@ def _spans(window: Window, now: dt.datetime) -> Iterator[tuple[dt.datetime, dt.d
         last = day if window.ends > window.begins else day + dt.timedelta(days=1)
         begins = dt.datetime.combine(day, window.begins, zone).astimezone(dt.UTC)
         yield begins, dt.datetime.combine(last, window.ends, zone).astimezone(dt.UTC)
-
-
-def _zone(name: str) -> dt.tzinfo:
-    if name == "UTC":
-        return dt.UTC
-    try:
-        return zoneinfo.ZoneInfo(name)
-    except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
-        raise errors.Rejected(
-            f"no such time zone: {name[:80]}", hint="use a name such as Europe/Berlin, or UTC"
-        ) from error
