@@ -42,8 +42,8 @@ TRIGGER = "trigger/prod/shop/yearly:20300101T0001Z"
 def built(store: protocol.Store, wall: clock.Clock) -> service.Engine:
     """Which knows where push targets are; nobody reads their files here."""
     made: list[service.Engine] = []
-    desk = handlers.TriggerPorts(Repositories(GitHub(Account()), {}), lambda: made[0])
-    aim: outbox.Handlers = {AimRun: handlers.handlers(desk)[AimRun]}
+    ports = handlers.TriggerPorts(Repositories(GitHub(Account()), {}), lambda: made[0])
+    aim: outbox.Handlers = {AimRun: handlers.handlers(ports)[AimRun]}
     made.append(service.Engine(service.Parts(store, MACHINES, aim, wall=wall)))
     return made[0]
 
