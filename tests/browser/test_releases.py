@@ -93,6 +93,7 @@ async def test_a_release_is_reviewed_raised_looked_up_and_promoted(
 
         await expect(page.locator(".lead")).to_contain_text("everybody gets 1.0.2")
         await expect(page.get_by_text("Promoted", exact=True).first).to_be_visible()
+        await accessible(page, "release promoted")
     assert plane.world.share.share == 0
     assert window.complaints == []
 
