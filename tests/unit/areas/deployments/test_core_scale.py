@@ -16,7 +16,7 @@ from tests.unit.areas.deployments.domain.samples import BARE, flagged
 from tests.unit.areas.deployments.recorded import RecordedPlatform
 from tests.unit.areas.deployments.test_core import built
 
-STACKS, EACH = 40, 10
+STACKS, EACH = 1_000, 10
 
 
 def spec(app: str) -> DeploymentSpec:
