@@ -22,7 +22,7 @@ from pathlib import Path
 from bench import harness
 from bench.load import Load
 from fairlead.areas.content.domain.population import Channel, Population, parse_share
-from tools.servers.postgres import free_port
+from fairlead.clients.postgres.server.running import free_port
 
 _HERE = Path(__file__).resolve().parent / "contestants"
 _PATH = "/api/gathering/v2/4.17.3/gathering_rules"

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import msgspec
 
-from tools.servers import launch
+from fairlead.clients.postgres.server import launch
 
 ROOT = Path(__file__).resolve().parent.parent
 LONGEST_SECONDS = 600

@@ -9,8 +9,8 @@ import psycopg
 
 from bench import harness
 from fairlead.areas.deployments.migrations import evaluation, files
-from tools.servers.postgres import PostgresServer
-from tools.servers.postgres_install import installed_wheel
+from fairlead.clients.postgres.server.running import PostgresServer
+from fairlead.clients.postgres.server.wheel import installed_wheel
 
 TABLES = 300
 STATEMENTS = 200

@@ -16,7 +16,7 @@ from bench.contestants import raw
 from bench.contestants.job import Job
 from bench.contestants.raw_postgres import fill
 from fairlead import errors
-from tools.servers.postgres_install import installed_wheel
+from fairlead.clients.postgres.server.wheel import installed_wheel
 
 CLIENTS = 256
 _TPS = re.compile(r"^tps = ([0-9.]+)", re.MULTILINE)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from tools.servers.postgres import PostgresServer
+from fairlead.clients.postgres.server.running import PostgresServer
 
 # 256 clients of pgbench, and some for everybody else.
 _SETTINGS = {"max_connections": "600"}

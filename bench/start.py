@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from bench import harness
-from tools.servers.postgres import free_port
+from fairlead.clients.postgres.server.running import free_port
 
 _COMMAND = Path(sys.executable).parent / "fairlead"
 _LONGEST_SECONDS = 30.0

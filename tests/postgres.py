@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from tools.servers.postgres import Databases
+from fairlead.clients.postgres.server.running import Databases
 from tools.servers.postgres_shared import shared_server
 
 

@@ -11,6 +11,7 @@ from tests.architecture.sources import Source, sources
 LAZY = {
     "src/fairlead/loading.py": "the one loader, which holds what it loads against a type",
     "src/fairlead/areas/rollouts/host.py": "asks whether Envoy is installed and loads nothing",
+    "src/fairlead/clients/postgres/server/wheel.py": "asks where the wheel is, loads nothing",
     "src/fairlead/areas/content/release/host.py": "asks whether there is an Envoy, loads nothing",
 }
 LOADERS = ("import_module", "__import__", "find_spec", "spec_from_file_location", "run_module")

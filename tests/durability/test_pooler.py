@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.clients.postgres.server.running import PostgresServer
 from tests import ha
 from tests.durability import checks, load, story, test_storm
 from tools.servers import pgbouncer
-from tools.servers.postgres import PostgresServer
 
 SIZE = story.Size(depots=1, trips=4, legs=5, at_once=4, strikes=40)
 LEASE_SECONDS = 5.0

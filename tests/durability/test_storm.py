@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 
 from fairlead import errors
+from fairlead.clients.postgres.server.running import PostgresServer
 from fairlead.engine import service
 from tests.durability import checks, load, outside, story, worker
-from tools.servers.postgres import PostgresServer
 
 SIZE = story.Size(depots=10, trips=99, at_once=25, strikes=40)
 LEG_SECONDS = 0.2

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from fairlead import errors
+from fairlead.clients.postgres.server.running import PostgresServer
 from fairlead.engine.store import postgres, protocol
 from tests.durability import checks, proxy, story
 from tests.durability.conftest import schema
-from tools.servers.postgres import PostgresServer
 
 AT_ONCE = 6
 

@@ -12,12 +12,12 @@ import pytest
 import yaml
 
 from fairlead.clients.postgres import administration, connection
+from fairlead.clients.postgres.server.running import Databases
+from fairlead.clients.postgres.server.wheel import installed_wheel
 from tests.aws import Cloud
 from tests.contract.local.shop_versions import free_port
 from tests.e2e import processes
 from tests.unit.areas.deployments.aws.steps import APP, BUCKET, SQL, cluster, prepare
-from tools.servers.postgres import Databases
-from tools.servers.postgres_install import installed_wheel
 
 pytestmark = [pytest.mark.xdist_group("moto"), pytest.mark.slow]
 NAME = "fl_e2e_shop_fl_orders"

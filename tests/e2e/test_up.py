@@ -14,9 +14,9 @@ import httpx
 import psycopg
 import pytest
 
+from fairlead.clients.postgres.server.running import PostgresServer
 from tests.e2e import processes
 from tests.unit.web import rig
-from tools.servers.postgres import PostgresServer
 
 UP = ["-m", "tests.e2e.entry", "up"]
 SLOW = ["-m", "tests.e2e.entry", "slow"]

@@ -27,12 +27,12 @@ from types import TracebackType
 from typing import Any, Self
 
 from fairlead import errors
+from fairlead.clients.postgres.server.home import Home, make_home
+from fairlead.clients.postgres.server.running import Databases
+from fairlead.clients.postgres.server.wheel import installed_wheel
 from tools.cluster import parts
 from tools.cluster.process import Process, free_port
 from tools.servers import link, patroni_install, sandbox
-from tools.servers.postgres import Databases
-from tools.servers.postgres_home import Home, make_home
-from tools.servers.postgres_install import installed_wheel
 
 NODES = 3
 READY_SECONDS = 120.0

@@ -16,8 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import IO
 
+from fairlead.clients.postgres.server.running import Databases, PostgresServer
 from fairlead.errors import FairleadError, Unavailable
-from tools.servers.postgres import Databases, PostgresServer
 
 ROOT = Path(__file__).resolve().parents[2]
 

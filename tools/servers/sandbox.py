@@ -18,8 +18,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from fairlead import errors
+from fairlead.clients.postgres.server.identity import ENVIRONMENT, run_as, unprivileged_identity
 from tools.cluster.process import Process
-from tools.servers.identity import ENVIRONMENT, run_as, unprivileged_identity
 
 HOW = "allow user namespaces (sysctl user.max_user_namespaces), and install util-linux"
 _GONE_SECONDS = 10.0

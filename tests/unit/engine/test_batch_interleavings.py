@@ -18,12 +18,12 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
 
 from fairlead import errors
+from fairlead.clients.postgres.server.running import Databases
 from fairlead.engine import batch, machine, messages
 from fairlead.engine.store import postgres, protocol, sqlite
 from fairlead.engine.testing import START
 from tests import machines
 from tests.engines import serves
-from tools.servers.postgres import Databases
 
 REGISTRY = batch.MachineRegistry(machine.Machines(machines.ALL))
 STREAMS = ("counter/a", "counter/b")

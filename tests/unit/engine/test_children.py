@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from fairlead import errors
+from fairlead.clients.postgres.server.running import Databases
 from fairlead.engine import batch, children, clock, machine, messages, outbox, service, visibility
 from fairlead.engine.children import Children
 from fairlead.engine.messages import Cancel, ChildEnded, Send, StreamName, command_id
@@ -17,7 +18,6 @@ from fairlead.engine.store import postgres, protocol, sqlite
 from fairlead.engine.testing import HandWoundClock, Play, crash_at_every_commit
 from tests import networks
 from tests.engines import LEASE, Cast, engine, events, state, tell
-from tools.servers.postgres import Databases
 
 A, B = StreamName("trip/a-1"), StreamName("trip/b-1")
 FAMILY = (networks.MACHINE, depot.DEPOT, trip.TRIP)

@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from fairlead.clients.postgres.server.running import Databases
 from fairlead.engine import clock, messages, outbox, service, visibility
 from fairlead.engine.sample import depot, trip
 from fairlead.engine.sample.messages import Arrive, DriveLeg, Order
 from fairlead.engine.store import postgres, protocol, sqlite
 from fairlead.engine.testing import Play, crash_at_every_commit
 from tests.engines import LEASE
-from tools.servers.postgres import Databases
 
 TRIPS, LEGS = 2, 3
 STREAMS = ("depot/a", *(f"trip/a-{number}" for number in range(1, TRIPS + 1)))

@@ -11,7 +11,7 @@ from pathlib import Path
 import psycopg
 import pytest
 
-from tools.servers.postgres import Databases
+from fairlead.clients.postgres.server.running import Databases
 from tools.servers.postgres_shared import shared_server
 
 ROOT = Path(__file__).resolve().parents[3]

@@ -11,7 +11,7 @@ from fairlead import errors
 from fairlead.clients.postgres import administration
 from fairlead.clients.postgres.administration import Administration, Database, NewUser
 from fairlead.clients.postgres.connection import Connection, Patience
-from tools.servers.postgres import Databases
+from fairlead.clients.postgres.server.running import Databases
 
 # Roles are the server's: two workers would take each other's away.
 pytestmark = pytest.mark.xdist_group("administration")

