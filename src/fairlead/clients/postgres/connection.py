@@ -50,6 +50,17 @@ def of_database(url: str, database: str) -> str:
     return psycopg.conninfo.make_conninfo("", **{**_parts(url), "dbname": database})
 
 
+def as_user(url: str, user: str, password: str) -> str:
+    """The same server and database, another user."""
+    return psycopg.conninfo.make_conninfo("", **{**_parts(url), "user": user, "password": password})
+
+
+def address(url: str) -> dict[str, str]:
+    """Host (or the folder of a socket) and port, as a program that signs in needs them."""
+    parts = _parts(url)
+    return {"host": str(parts.get("host", "localhost")), "port": str(parts.get("port", 5432))}
+
+
 def where(url: str) -> str:
     """The server's address without user or password."""
     try:

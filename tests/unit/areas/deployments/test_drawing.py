@@ -8,8 +8,9 @@ from hypothesis import strategies as some
 
 from fairlead.areas.deployments import drawing
 from fairlead.areas.deployments.domain.classes import Impact
-from fairlead.areas.deployments.domain.plan.build import Observation, build
+from fairlead.areas.deployments.domain.plan.build import build
 from fairlead.areas.deployments.domain.plan.graph import Step
+from fairlead.areas.deployments.domain.plan.steps import Observation
 from tests.unit.areas.deployments.domain.samples import TWO
 
 

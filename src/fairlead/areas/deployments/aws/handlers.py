@@ -11,11 +11,12 @@ from typing import TypeVar
 
 from fairlead import errors
 from fairlead.areas.deployments.aws.databases import Databases
-from fairlead.areas.deployments.aws.stacks import Stacks, account, report
+from fairlead.areas.deployments.aws.stacks import Stacks, account
+from fairlead.areas.deployments.databases import report
 from fairlead.areas.deployments.domain import messages
 from fairlead.areas.deployments.domain.infrastructure import StackStatus, from_cloudformation
 from fairlead.areas.deployments.domain.messages import StepStatus
-from fairlead.areas.deployments.domain.plan.build import works
+from fairlead.areas.deployments.domain.plan.steps import works
 from fairlead.areas.deployments.domain.spec import Flag
 from fairlead.clients.aws import stores
 from fairlead.clients.aws.session import Account, Aws, is_expired

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from fairlead import errors
 from fairlead.areas.deployments.aws import imports, parameters
+from fairlead.areas.deployments.databases import report
 from fairlead.areas.deployments.domain.infrastructure import StackStatus, from_cloudformation
 from fairlead.areas.deployments.domain.messages import PerformStep, ReportStep, StepStatus
 from fairlead.areas.deployments.domain.plan import change_set
@@ -15,10 +16,6 @@ from fairlead.areas.deployments.specs.template import EMPTY
 from fairlead.clients.aws import stores
 from fairlead.clients.aws.cloudformation import Change, CloudFormation, Stack
 from fairlead.clients.aws.session import Account, Aws
-
-
-def report(step: PerformStep, status: StepStatus = StepStatus.DONE, error: str = "") -> ReportStep:
-    return ReportStep(step.step, step.attempt, status, error)
 
 
 def account(spec: DeploymentSpec) -> Account:

@@ -7,10 +7,10 @@ import click
 
 from fairlead.areas.deployments.commands import spec_files
 from fairlead.areas.deployments.domain.plan import build as plans
-from fairlead.areas.deployments.domain.plan.build import Observation
 from fairlead.areas.deployments.domain.plan.change_set import Finding
 from fairlead.areas.deployments.domain.plan.graph import Plan, Step
 from fairlead.areas.deployments.domain.plan.join import join
+from fairlead.areas.deployments.domain.plan.steps import Observation
 from fairlead.areas.deployments.domain.spec import DeploymentSpec
 from fairlead.areas.deployments.specs import build, observed
 from fairlead.areas.deployments.specs.observed import ObservedWorld

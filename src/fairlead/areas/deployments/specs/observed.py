@@ -8,8 +8,8 @@ from fairlead import validation
 from fairlead.areas.deployments.domain.classes import Impact
 from fairlead.areas.deployments.domain.infrastructure import StackStatus, from_cloudformation
 from fairlead.areas.deployments.domain.plan import change_set
-from fairlead.areas.deployments.domain.plan.build import Observation
 from fairlead.areas.deployments.domain.plan.change_set import Finding
+from fairlead.areas.deployments.domain.plan.steps import Observation
 from fairlead.areas.deployments.domain.spec import Database
 
 

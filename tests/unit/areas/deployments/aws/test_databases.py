@@ -12,7 +12,7 @@ from fairlead import errors
 from fairlead.areas.deployments.aws.databases import Databases
 from fairlead.areas.deployments.domain.classes import Impact
 from fairlead.areas.deployments.domain.messages import PerformStep, StepStatus
-from fairlead.areas.deployments.domain.plan.build import works
+from fairlead.areas.deployments.domain.plan.steps import works
 from fairlead.areas.deployments.domain.spec import Server, Task, Work
 from fairlead.clients.aws.session import Aws
 from fairlead.clients.postgres import connection

@@ -24,7 +24,8 @@ from fairlead.areas.deployments.domain.deployment.state import (
 )
 from fairlead.areas.deployments.domain.infrastructure import StackStatus
 from fairlead.areas.deployments.domain.messages import Outcome, StepStatus
-from fairlead.areas.deployments.domain.plan.build import Observation, build
+from fairlead.areas.deployments.domain.plan.build import build
+from fairlead.areas.deployments.domain.plan.steps import Observation
 from fairlead.areas.deployments.domain.spec import deployment_stream, stack_stream
 from fairlead.engine import machine
 from fairlead.engine.messages import Cancel, ChildEnded, Decision, Send, StreamName

@@ -7,7 +7,8 @@ from fairlead.areas.deployments.domain.deployment import events
 from fairlead.areas.deployments.domain.deployment.machine import DEPLOYMENT
 from fairlead.areas.deployments.domain.infrastructure import StackStatus
 from fairlead.areas.deployments.domain.messages import StepStatus
-from fairlead.areas.deployments.domain.plan.build import Observation, build
+from fairlead.areas.deployments.domain.plan.build import build
+from fairlead.areas.deployments.domain.plan.steps import Observation
 from fairlead.areas.deployments.domain.spec import Flag
 from fairlead.engine.messages import ChildEnded, Send, StreamName
 from fairlead.engine.testing import Given, given

@@ -6,8 +6,9 @@ import pytest
 
 from fairlead import errors
 from fairlead.areas.deployments.domain.classes import Impact
-from fairlead.areas.deployments.domain.plan.build import Observation, build, notes
+from fairlead.areas.deployments.domain.plan.build import build, notes
 from fairlead.areas.deployments.domain.plan.graph import Step
+from fairlead.areas.deployments.domain.plan.steps import Observation
 from fairlead.areas.deployments.domain.spec import Flag
 from tests.unit.areas.deployments.domain.samples import BARE, SPEC, TWO, flagged
 

@@ -1,0 +1,129 @@
+"""The steps on databases, which are the same wherever the rest of a plan runs."""
+
+import datetime as dt
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import msgspec
+
+from fairlead import errors
+from fairlead.areas.deployments.domain.plan.graph import Kind, Step
+from fairlead.areas.deployments.domain.spec import Database, DeploymentSpec, Flag, Server, Work
+
+IDEMPOTENT_ATTEMPTS = 3
+_MIGRATION = dt.timedelta(hours=6)
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """What the world was found to be, as far as a plan depends on it."""
+
+    exists: bool
+    """Whether the stack is there."""
+
+    pending: Mapping[str, int] | None = None
+    """Migrations that a database waits for, by its key; None where nobody looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Makes the steps of one deployment."""
+
+    spec: DeploymentSpec
+    observed: Observation
+
+    def migrating(self) -> tuple[Database, ...]:
+        """The databases that bring migrations which are not known to be done."""
+        pending = self.observed.pending
+        return tuple(
+            each
+            for each in self.spec.databases
+            if each.migrates and (pending is None or pending.get(each.key, 1) > 0)
+        )
+
+    def named(self, name: str, database: Database) -> str:
+        return name if len(self.spec.databases) == 1 else f"{name}.{database.key}"
+
+    def on_database(
+        self, name: str, kind: Kind, database: Database, after: tuple[str, ...] = ()
+    ) -> Step:
+        rotate = kind is not Kind.PG_CLEANUP and self.spec.has(Flag.ROTATE_CREDENTIALS)
+        work = msgspec.to_builtins(_work(self.spec, database, rotate=rotate))
+        words: dict[str, object] = {"database": database.key, "work": work}
+        once = kind in {Kind.PG_MIGRATE, Kind.PG_DESTROY}
+        return Step(
+            self.named(name, database),
+            kind.value,
+            after,
+            words,
+            1 if once else IDEMPOTENT_ATTEMPTS,
+            _MIGRATION if kind is Kind.PG_MIGRATE else dt.timedelta(hours=1),
+        )
+
+    def upsert(self, database: Database, after: tuple[str, ...] = ()) -> Step:
+        return self.on_database("PGUpsert", Kind.PG_UPSERT, database, after)
+
+    def run(self, database: Database, after: tuple[str, ...]) -> tuple[Step, ...]:
+        """The migration alone, and the ownership of what it made."""
+        migrate = self.on_database("PGMigrate", Kind.PG_MIGRATE, database, after)
+        cleanup = self.on_database("PGCleanup", Kind.PG_CLEANUP, database, (migrate.name,))
+        return migrate, cleanup
+
+    def chains(self, after: tuple[str, ...] = ()) -> tuple[Step, ...]:
+        """For each database upsert, run and clean-up."""
+        found: list[Step] = []
+        for database in self.spec.databases:
+            upsert = self.upsert(database, after)
+            found.append(upsert)
+            if database.migrates:
+                found += self.run(database, (upsert.name,))
+        return tuple(found)
+
+    def whole(self, after: tuple[str, ...]) -> tuple[Step, ...]:
+        """P2's PGMigrate, which stands for upsert, clean-up, run and clean-up (Q21 to Q24)."""
+        found = []
+        for each in self.spec.databases:
+            step = self.on_database("PGMigrate", Kind.PG_MIGRATE, each, after)
+            words = {**step.words, "whole": True}
+            found.append(Step(step.name, step.kind, after, words, step.attempts, step.timeout))
+        return tuple(found)
+
+
+def works(spec: DeploymentSpec) -> dict[str, Work]:
+    """What whoever performs knows of each database, by its key."""
+    return {each.key: _work(spec, each, rotate=False) for each in spec.databases}
+
+
+def _work(spec: DeploymentSpec, database: Database, *, rotate: bool) -> Work:
+    return Work(
+        database.server or Server(database.server_group),
+        database.name,
+        database.extensions,
+        database.sql,
+        spec.template.bucket,
+        spec.template.region,
+        spec.assume_role,
+        database.secret,
+        rotate,
+        database.task,
+    )
+
+
+def existing(steps: Steps, flag: Flag) -> None:
+    if not steps.observed.exists:
+        raise errors.Rejected(
+            f"{flag.value} is for a stack that is there, and it is missing: {steps.spec.stack}",
+            hint=f"deploy without {flag.value} first",
+        )
+    if not steps.spec.databases:
+        raise errors.Rejected(
+            f"{flag.value} is for an application with databases: {steps.spec.app}",
+            hint=f"deploy without {flag.value}",
+        )
+
+
+def destroyed(steps: Steps, after: str) -> tuple[Step, ...]:
+    return tuple(
+        steps.on_database("PGDestroy", Kind.PG_DESTROY, each, (after,))
+        for each in steps.spec.databases
+    )
