@@ -94,7 +94,8 @@ def _run(place: Place, work: Work, token: str) -> Answer:
         return migration.StepUnderway(migration.RUN, place.run_task(work, token))
     if work.migrations:
         url = connection.of_database(place.url(work), work.database)
-        runner.run(url, place.migrations(work), role=work.database)
+        with server(place, work).login(work.database) as user:
+            runner.run(connection.as_user(url, user.name, user.password), place.migrations(work))
     return migration.StepDone(migration.RUN)
 
 

@@ -5,7 +5,9 @@ server.upsert(Database("prod_shop", extensions=("citext",)))
 server.rotate("prod_shop", NewUser("prod_shop_1767225600", password))
 """
 
+import contextlib
 import re
+import secrets
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -50,6 +52,19 @@ SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 
 ORDER BY nspname
 """
 _TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s"
+# A run that was killed left its login; one that has a session is somebody's who works.
+_LEFT_LOGINS = """
+SELECT rolname FROM pg_roles WHERE rolname ~ %s
+  AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE usename = rolname)
+"""
+# A worker that lost its lease may still be at it: who looked a moment ago finds another world.
+_AT_ONCE = (
+    psycopg.errors.DuplicateObject,
+    psycopg.errors.DuplicateDatabase,
+    psycopg.errors.UniqueViolation,
+    psycopg.errors.UndefinedObject,
+    psycopg.errors.InternalError_,  # "tuple concurrently updated"
+)
 _USERS = """
 SELECT u.rolname FROM pg_auth_members m JOIN pg_roles u ON u.oid = m.member
 JOIN pg_roles o ON o.oid = m.roleid
@@ -142,16 +157,39 @@ class Administration:
         found = _rows(server, _USERS, name, f"{name}_")
         old = [user for (user,) in found if user != keep]
         for each in old:
-            user = sql.Identifier(each)
-            self._do(server, sql.SQL("ALTER ROLE {} NOLOGIN PASSWORD NULL").format(user))
-            self._join(server, each)
-            _rows(server, _TERMINATE, each)
-            with self._connect(name) as inside:
-                statement = sql.SQL("REASSIGN OWNED BY {} TO {}")
-                self._do(inside, statement.format(user, sql.Identifier(name)))
-                self._do(inside, sql.SQL("DROP OWNED BY {}").format(user))
-            self._do(server, sql.SQL("DROP ROLE IF EXISTS {}").format(user))
+            self._remove(server, name, each)
         return old
+
+    def _remove(self, server: Connection, name: str, old: str) -> None:
+        user = sql.Identifier(old)
+        self._do(server, sql.SQL("ALTER ROLE {} NOLOGIN PASSWORD NULL").format(user))
+        self._join(server, old)
+        _rows(server, _TERMINATE, old)
+        with self._connect(name) as inside:
+            statement = sql.SQL("REASSIGN OWNED BY {} TO {}")
+            self._do(inside, statement.format(user, sql.Identifier(name)))
+            self._do(inside, sql.SQL("DROP OWNED BY {}").format(user))
+        self._do(server, sql.SQL("DROP ROLE IF EXISTS {}").format(user))
+
+    @contextlib.contextmanager
+    def login(self, name: str) -> Iterator[NewUser]:
+        """A user for SQL that is not trusted, as long as the block runs: the owner and no more.
+
+        The session is its own from the start, so no `RESET ROLE` leads back to the administrator.
+        """
+        with self._connect("") as server:
+            for (left,) in _rows(server, _LEFT_LOGINS, rf"^{_checked(name)}_m[0-9a-f]{{6}}$"):
+                # Another run may be removing the same one, or be about to sign in as it.
+                with contextlib.suppress(errors.FairleadError):
+                    self._remove(server, name, left)
+        user = NewUser(f"{name}_m{secrets.token_hex(3)}", secrets.token_urlsafe(32))
+        self.rotate(name, user, retire=False)
+        try:
+            yield user
+        finally:
+            # What a dead server keeps from going now is found by the next run.
+            with contextlib.suppress(errors.FairleadError), self._connect("") as server:
+                self._remove(server, name, user.name)
 
     def destroy(self, name: str, *, confirmed: str) -> None:
         """Drop the database, its users and its role; the name must be said twice."""
@@ -231,6 +269,10 @@ def _told(error: psycopg.Error) -> errors.FairleadError:
         return errors.Rejected(
             f"the administrator lacks rights: {said}",
             hint="it needs CREATEROLE and CREATEDB; an extension may need a superuser once",
+        )
+    if isinstance(error, _AT_ONCE):
+        return errors.Unavailable(
+            f"somebody else changes the same at the same time: {said}", hint="run again"
         )
     if isinstance(error, psycopg.OperationalError):
         return errors.Unavailable(f"the database server failed: {said}", hint="run again")

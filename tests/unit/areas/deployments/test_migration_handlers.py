@@ -13,9 +13,9 @@ from fairlead.areas.deployments.domain import migration
 from fairlead.areas.deployments.domain.spec import Server, Work
 from fairlead.areas.deployments.migrations import files
 from fairlead.clients.postgres import administration, connection
+from fairlead.clients.postgres.server.running import Databases
 from fairlead.engine import messages, service, visibility
 from fairlead.engine.store import sqlite
-from tools.servers.postgres import Databases
 
 pytestmark = pytest.mark.xdist_group("administration")
 NAME = "fairlead_test_machine"
@@ -99,3 +99,63 @@ async def test_a_migration_that_cannot_work_fails_the_machine(server: str, tmp_p
 
     assert events[-1].startswith("MigrationFailed")
     assert "2_shop.sql: relation" in events[-1]
+
+
+ATTACKS = (
+    "RESET ROLE",
+    "SET ROLE NONE",
+    "RESET ALL",
+    "RESET SESSION AUTHORIZATION",
+)
+
+
+@pytest.mark.parametrize("leave", ATTACKS)
+async def test_the_sql_cannot_leave_its_role(server: str, tmp_path: Path, leave: str) -> None:
+    told = f"{leave}; CREATE TABLE who AS SELECT session_user::text AS it, current_user::text AS me"
+    first = files.Migration("1", "1_leave.sql", told)
+    greedy = files.Migration("3", "3_role.sql", f"{leave}; CREATE ROLE fairlead_test_greedy")
+
+    events = await ended(tmp_path / "a.db", server, [first, greedy])
+
+    assert events[-1].startswith("MigrationFailed")
+    with psycopg.connect(connection.of_database(server, NAME)) as inside:
+        ((session, current, owner),) = inside.execute(
+            "SELECT it, me, tableowner FROM who, pg_tables WHERE tablename = 'who'"
+        ).fetchall()
+        ((greedy_ones,),) = inside.execute(
+            "SELECT count(*) FROM pg_roles WHERE rolname = 'fairlead_test_greedy'"
+        ).fetchall()
+    assert session.startswith(f"{NAME}_m")
+    assert current in {NAME, session}
+    assert owner == NAME, "what was made under another name is given back"
+    assert greedy_ones == 0
+
+
+@pytest.mark.parametrize("become", ["SET ROLE postgres", "SET SESSION AUTHORIZATION postgres"])
+async def test_the_sql_cannot_become_the_administrator(
+    server: str, tmp_path: Path, become: str
+) -> None:
+    events = await ended(
+        tmp_path / "a.db", server, [files.Migration("1", "1_become.sql", f"{become}; SELECT 1")]
+    )
+
+    assert events[-1].startswith("MigrationFailed")
+    assert "permission denied" in events[-1]
+
+
+async def test_the_login_of_a_run_is_gone_after_it_and_one_that_was_left_goes_with_the_next(
+    server: str, tmp_path: Path
+) -> None:
+    admin = administration.Administration(administration.connector(server))
+    admin.upsert(administration.Database(NAME))
+    left = administration.NewUser(f"{NAME}_m0a1b2c", "left by a run that was killed")
+    admin.rotate(NAME, left)
+
+    events = await ended(tmp_path / "a.db", server, [GOOD])
+
+    assert events[-1].startswith("MigrationCompleted")
+    with psycopg.connect(server) as connected:
+        found = connected.execute(
+            "SELECT rolname FROM pg_roles WHERE starts_with(rolname, %s)", (f"{NAME}_m",)
+        ).fetchall()
+    assert found == []

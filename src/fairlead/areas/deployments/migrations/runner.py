@@ -31,15 +31,10 @@ class Outcome:
     applied: tuple[str, ...] = ()
 
 
-def run(
-    url: str, wanted: Sequence[Migration], patience: Patience | None = None, role: str = ""
-) -> Outcome:
-    """Apply what is pending, as this role; what was applied before stays, whatever happens."""
+def run(url: str, wanted: Sequence[Migration], patience: Patience | None = None) -> Outcome:
+    """Apply what is pending, as the URL's user; what was applied before stays, whatever happens."""
     patience = patience or Patience()
     with scratch.admin(url) as connection, _alone(connection):
-        if role:
-            # What is made belongs to the owner, and a mistake reaches no other database.
-            connection.execute("SELECT set_config('role', %s, false)", (role,))
         limit = f"{patience.lock_seconds * 1000:.0f}"
         connection.execute("SELECT set_config('lock_timeout', %s, false)", (limit,))
         version_table.ensure(connection)
