@@ -8,6 +8,7 @@ from fairlead.areas.deployments.domain.plan.graph import Kind
 from fairlead.areas.deployments.domain.ref import REF
 from fairlead.areas.deployments.domain.stack.machine import STACK
 from fairlead.areas.deployments.domain.trigger.machine import TRIGGER
+from fairlead.areas.rollouts import core as rollouts
 
 STEPS: tuple[parts.StepKind, ...] = (
     parts.StepKind(Kind.PG_MIGRATE.value, migration.start, migration.NAME),
@@ -16,8 +17,9 @@ STEPS: tuple[parts.StepKind, ...] = (
 
 
 def core() -> parts.Core:
-    starters = {kind.name: kind.start for kind in STEPS}
-    walked = deployment(starters, {kind.machine for kind in STEPS})
+    kinds = (*STEPS, *rollouts.STEPS)
+    starters = {kind.name: kind.start for kind in kinds}
+    walked = deployment(starters, {kind.machine for kind in kinds})
     return parts.Core(
         machines=(STACK, walked, MIGRATION, TRIGGER, REF, *schedule.MACHINES.values()),
         steps=STEPS,

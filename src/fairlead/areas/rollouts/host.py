@@ -21,9 +21,14 @@ async def clean_up(state_dir: Path) -> None:
         await processes.clean_up(folder)
 
 
+def can_run() -> bool:
+    """Whether this machine can run an Envoy."""
+    return importlib.util.find_spec("envoy") is not None
+
+
 def platform(chosen: settings_.Settings) -> parts.Platform | None:
     """This machine as a platform; None where no Envoy can be run here."""
-    if importlib.util.find_spec("envoy") is None:
+    if not can_run():
         _log.warning("no_local_platform", reason=NO_ENVOY)
         return None
     return loading.make("fairlead.areas.rollouts.local.wiring:platform", parts.Platform, chosen)

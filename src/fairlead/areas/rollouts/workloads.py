@@ -182,7 +182,7 @@ class Deployer:
         deploy_request = read(content)
         _check_project(caller, deploy_request.words)
         stream, queue = coordination.rollout_stream(deploy_request.name), self._target.queue
-        await self._take_over(deploy_request.name, stream)
+        await take_over(self._intake, deploy_request.name, queue)
         await self._target.keep(deploy_request)
         data: Any = msgspec.to_builtins(replace(deploy_request.want, by=caller.name))
         request = intake.Request(stream, "Request", data, queue=queue)
@@ -191,18 +191,20 @@ class Deployer:
         await self._target.remember(deploy_request.words)
         return deploy_request, receipt
 
-    async def _take_over(self, name: str, stream: messages.StreamName) -> None:
-        """A rollout that is over, or from before there were queues, may begin anew here."""
-        queue, known = self._target.queue, await self._intake.find(stream)
-        if known is None or known.queue == queue:
-            return
-        # What an ended one still asks for would follow it, and take down here what it built there.
-        if known.queue and (known.ended_at is None or await self._intake.waits(stream)):
-            raise errors.Conflict(
-                f"{name} runs on another machine, which serves: {known.queue}",
-                hint="deploy it there, or under another name",
-            )
-        await self._intake.move(stream, queue)
+
+async def take_over(door: intake.Intake, name: str, queue: str) -> None:
+    """A rollout that is over, or from before there were queues, may begin anew here."""
+    stream = coordination.rollout_stream(name)
+    known = await door.find(stream)
+    if known is None or known.queue == queue:
+        return
+    # What an ended one still asks for would follow it, and take down here what it built there.
+    if known.queue and (known.ended_at is None or await door.waits(stream)):
+        raise errors.Conflict(
+            f"{name} runs on another machine, which serves: {known.queue}",
+            hint="deploy it there, or under another name",
+        )
+    await door.move(stream, queue)
 
 
 def _check_project(caller: intake.Caller, words: WorkloadWords) -> None:

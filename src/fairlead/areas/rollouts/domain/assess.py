@@ -86,7 +86,7 @@ def _grounds(state: states.Shifting | states.Analysing) -> tuple[object, ...]:
 def _worth_keeping(state: states.Known, seen: Observation) -> bool:
     """An idle rollout records nothing; a running one records changes, and each phase's first."""
     if isinstance(state, states.Idle):
-        mending = (
+        mending = state.rollout.follower is not None or (
             state.rollout.route_at is not None and state.rollout.route_at > state.rollout.since
         )
         return seen.order > state.rollout.order or (

@@ -1,8 +1,8 @@
-"""What rollouts send to the machines that coordinate them: a limiter, and a group."""
+"""What rollouts send to other machines: a limiter, a group, and the step of a plan."""
 
 from dataclasses import dataclass
 
-from fairlead.engine.messages import Send, StreamName, stream_name
+from fairlead.engine.messages import Send, StreamName, parse_stream, stream_name
 
 FULL = "full"
 KEEP = "keep"
@@ -60,6 +60,14 @@ class Leave:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class ReportVersion:
+    """Command to the step that follows: the version it asked for has come to its end."""
+
+    succeeded: bool
+    reason: str
+
+
 def rollout_stream(name: str) -> StreamName:
     return stream_name("rollout", name)
 
@@ -83,6 +91,10 @@ def to_limiter(name: str, command: Claim | Release) -> Send:
 
 def to_group(name: str, command: Join | Arrive | Excuse | Leave) -> Send:
     return Send(group_stream(name), command, queue=_NONE)
+
+
+def to_follower(stream: str, command: ReportVersion) -> Send:
+    return Send(parse_stream(stream), command)
 
 
 # They bind rollouts of several queues, ask nothing of the world, and so belong to none.

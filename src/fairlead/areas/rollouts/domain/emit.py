@@ -42,7 +42,7 @@ def effects_of(event: events.Event, after: states.State) -> Iterator[messages.Ef
 
 
 def sends_of(event: events.Event, after: states.State) -> Iterator[Send]:
-    """What this event sends to the limiter and the group."""
+    """What this event sends to the limiter, the group and the step that follows."""
     if isinstance(after, states.Unknown):
         return
     name, run = after.rollout.name, after.run if isinstance(after, states.Running) else None
@@ -65,6 +65,8 @@ def sends_of(event: events.Event, after: states.State) -> Iterator[Send]:
         case events.RunEnded(spec=Spec() as spec, unheard=unheard, why=why):
             yield from _release(name, spec)
             yield from _leave(name, spec, why) if unheard else ()
+        case events.FollowEnded(follower, succeeded, reason):
+            yield coordination.to_follower(follower, coordination.ReportVersion(succeeded, reason))
         case _:
             pass
 
@@ -84,6 +86,8 @@ def observe_at(state: states.State) -> dt.datetime | None:
             return state.rollout.observe_at or state.rollout.since + states.FIRST_OBSERVATION
         case states.Analysing():
             return (state.rollout.observe_at or state.rollout.since) + states.SELDOM
+        case states.Idle() if state.rollout.follower is not None:
+            return state.rollout.observe_at
         case _:
             return None
 

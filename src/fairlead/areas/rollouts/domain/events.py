@@ -303,6 +303,23 @@ class RunEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class Followed:
+    """Event: a step of a plan waits for the end of this version."""
+
+    follower: str
+    version: Version
+
+
+@dataclass(frozen=True, slots=True)
+class FollowEnded:
+    """Event: who followed hears how it ended."""
+
+    follower: str
+    succeeded: bool
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class TimerFired:
     """Event: a timer came early; it is set again."""
 
@@ -357,6 +374,8 @@ Event = (
     | Paused
     | Resumed
     | RunEnded
+    | Followed
+    | FollowEnded
     | TimerFired
     | Adopted
     | Removed

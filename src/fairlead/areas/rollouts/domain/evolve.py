@@ -266,6 +266,16 @@ def _run_ended(state: State, event: events.RunEnded) -> State:
     return states.Idle(_arrived(state, event.at, **changes))
 
 
+def _followed(state: State, event: events.Followed) -> State:
+    return _noted(state, follower=states.Follower(event.follower, event.version))
+
+
+def _follow_ended(state: State, event: events.FollowEnded) -> State:
+    kept = _rollout(state).follower
+    # Another one may have taken its place.
+    return _noted(state, follower=None) if kept and kept.stream == event.follower else state
+
+
 def _timer_fired(state: State, _: events.TimerFired) -> State:
     return state
 
@@ -310,6 +320,8 @@ _MARKS: dict[type, Callable[[State, Any], State]] = {
     events.Paused: _paused,
     events.Resumed: _resumed,
     events.RunEnded: _run_ended,
+    events.Followed: _followed,
+    events.FollowEnded: _follow_ended,
     events.TimerFired: _timer_fired,
     events.Adopted: _adopted,
     events.Removed: _removed,

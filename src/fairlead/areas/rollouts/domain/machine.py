@@ -17,6 +17,7 @@ from fairlead.areas.rollouts.domain import (
     emit,
     events,
     evolve,
+    following,
     messages,
     spec_change,
     states,
@@ -57,6 +58,7 @@ def decide(state: states.State, command: messages.Command, now: datetime) -> Dec
     _take(draft, command)
     draft.rescale()
     _walk(draft)
+    following.settle(draft)
     ticked = isinstance(command, messages.Tick)
     if ticked and not draft.steps and emit.wake_at(state, now) is not None:
         draft.record(events.TimerFired(now))
@@ -79,7 +81,7 @@ def addressed(stream: StreamName, command: messages.Command) -> None:
     """Effects and sends go by the name, so it is the key of the stream and no other."""
     key = coordination.key_of(stream)
     match command:
-        case messages.Request(name=name):
+        case messages.Request(name=name) | messages.Follow(messages.Request(name=name)):
             said = name
         case messages.Adopt(status):
             # One without a name is refused where it is read.
@@ -121,6 +123,8 @@ def _take(draft: DecisionBuilder, command: messages.Command) -> None:
             verbs.remove(draft, "")
         case messages.Adopt(status):
             _adopt(draft, status)
+        case messages.Follow() | messages.FallAsleep() | messages.Abandon():
+            following.take(draft, command)
         case messages.Grant() | messages.ProceedTogether() | messages.LeaveGroup():
             _hear(draft, command)
         case _:

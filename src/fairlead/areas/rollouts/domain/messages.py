@@ -140,6 +140,33 @@ class LeaveGroup:
     why: str
 
 
+@dataclass(frozen=True, slots=True)
+class Follow:
+    """Command from a step of a plan: take this request, and tell how its version ends.
+
+    Asked so, a version that was rolled back before is tried again.
+    """
+
+    request: Request
+    follower: str
+    """The stream that hears of the end."""
+
+
+@dataclass(frozen=True, slots=True)
+class FallAsleep:
+    """Command from a step of a plan: let nothing run until another version is requested."""
+
+    follower: str
+
+
+@dataclass(frozen=True, slots=True)
+class Abandon:
+    """Command from the step that follows: nobody waits for its version any more, so give it up."""
+
+    follower: str
+    why: str
+
+
 Command = (
     Request
     | Observed
@@ -157,6 +184,9 @@ Command = (
     | Grant
     | ProceedTogether
     | LeaveGroup
+    | Follow
+    | FallAsleep
+    | Abandon
 )
 
 

@@ -15,6 +15,12 @@ def request(draft: DecisionBuilder, asked: Request) -> None:
     if isinstance(state, states.Unknown | states.Gone):
         _begin(draft, asked)
         return
+    asleep = isinstance(state, states.Idle) and state.rollout.replicas == 0
+    if asleep and asked.version.meaning != state.rollout.desired.meaning:
+        # The old version does not wake up: nothing carries traffic, so the new one begins alone.
+        draft.record(events.Reinitialized(asked.version, draft.now))
+        if asked.replicas == 0:
+            draft.ask_primary(asked.version)
     _take_spec(draft, asked)
     if asked.override != state.rollout.override:
         draft.record(events.OverrideChanged(asked.override))
@@ -58,8 +64,7 @@ def _take_spec(draft: DecisionBuilder, asked: Request) -> None:
 def _take_version(draft: DecisionBuilder, asked: Request) -> None:
     state, version = draft.state, asked.version
     assert isinstance(state, states.Known)
-    asleep = isinstance(state, states.Idle) and state.rollout.replicas == 0
-    if isinstance(state, states.Initializing) or asleep:
+    if isinstance(state, states.Initializing):
         # Nothing carries traffic: there is nobody to protect, and nothing to compare with.
         draft.record(events.Reinitialized(version, draft.now))
         draft.ask_primary(version)

@@ -66,6 +66,14 @@ class Outcome:
 
 
 @dataclass(frozen=True, slots=True)
+class Follower:
+    """A step of a plan that waits for the end of a version."""
+
+    stream: str
+    version: Version
+
+
+@dataclass(frozen=True, slots=True)
 class RolloutRecord:
     """What a rollout knows wherever it is."""
 
@@ -110,6 +118,7 @@ class RolloutRecord:
     override: bool = False
     override_spent: bool = False
     serial: int = 0
+    follower: Follower | None = None
 
     @property
     def full(self) -> int:

@@ -19,7 +19,7 @@ from fairlead.areas.rollouts.domain import coordination, messages
 from fairlead.areas.rollouts.domain.observation import Observation
 from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.areas.rollouts.domain.status import RolloutStatus
-from fairlead.areas.rollouts.local import envoy_mapping
+from fairlead.areas.rollouts.local import envoy_mapping, plan_steps
 from fairlead.areas.rollouts.local.envoy_stats import EnvoyStats
 from fairlead.areas.rollouts.local.platform import LocalPlatform
 from fairlead.areas.rollouts.traffic_stats import TRAFFIC_STATS
@@ -61,7 +61,8 @@ class Local:
 
     @property
     def handlers(self) -> outbox.Handlers:
-        return handlers.handlers(self.world)
+        files = plan_steps.PlanFiles(self.machine.folder)
+        return {**handlers.handlers(self.world), **plan_steps.handlers(self.machine, files)}
 
     @contextlib.asynccontextmanager
     async def beside(self, engine: service.Engine) -> AsyncIterator[None]:
@@ -109,6 +110,15 @@ class Local:
                 _log.warning("status_not_adopted", workload=name, error=error.message)
 
 
+def folder(chosen: settings_.Settings) -> Path:
+    return chosen.store.state_dir.expanduser() / "local"
+
+
+def queue(chosen: settings_.Settings) -> str:
+    """Of rollouts on this machine, for who plans them."""
+    return LocalPlatform(folder(chosen)).queue
+
+
 def platform(chosen: settings_.Settings) -> parts.Platform:
     """This machine as a platform: processes behind an Envoy of their own."""
 
@@ -118,7 +128,7 @@ def platform(chosen: settings_.Settings) -> parts.Platform:
         return checks.opened(chosen.measures, registry, naming, now)
 
     usual = bool(chosen.measures.prometheus_url)
-    here = Local(chosen.store.state_dir.expanduser() / "local", asked, prometheus=usual)
+    here = Local(folder(chosen), asked, prometheus=usual)
     services = (
         Services()
         .provided(TRAFFIC_STATS, here.stats)

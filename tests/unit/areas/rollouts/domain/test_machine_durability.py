@@ -9,7 +9,14 @@ import msgspec
 import pytest
 
 from fairlead.areas.rollouts import handlers
-from fairlead.areas.rollouts.domain import coordination, events, messages, states, status_codec
+from fairlead.areas.rollouts.domain import (
+    coordination,
+    events,
+    messages,
+    plan_step,
+    states,
+    status_codec,
+)
 from fairlead.areas.rollouts.domain.group import GROUP
 from fairlead.areas.rollouts.domain.limiter import LIMITER
 from fairlead.areas.rollouts.domain.machine import ROLLOUT
@@ -17,7 +24,7 @@ from fairlead.areas.rollouts.domain.plan.spec import Limiter, Spec
 from fairlead.areas.rollouts.domain.plan.strategy import Strategy
 from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.checks.spec import Check
-from fairlead.engine import clock, service, visibility
+from fairlead.engine import clock, outbox, service, visibility
 from fairlead.engine.messages import command_id
 from fairlead.engine.store import protocol, sqlite
 from fairlead.engine.testing import Play, crash_at_every_commit
@@ -26,6 +33,7 @@ from tests.fakes.rollouts import FakePlatform
 from tests.unit.areas.rollouts.domain.world import version
 
 STREAM = coordination.rollout_stream("shop")
+STEP = plan_step.stream("d1")
 SPEC = Spec(
     # One step keeps the story short: the cuts grow with its commits, and each is played anew.
     Strategy(step_weight=100),
@@ -36,7 +44,10 @@ SPEC = Spec(
 
 @dataclasses.dataclass
 class Story:
-    """Version 1 goes live, version 2 follows; each cut has a store and a ground of its own."""
+    """Version 1 goes live, version 2 follows as a step of a plan.
+
+    Each cut has a store and a ground of its own.
+    """
 
     folder: Path
     errors: dict[str, float]
@@ -50,8 +61,9 @@ class Story:
     def build(self, store: protocol.Store, wall: clock.Clock) -> service.Engine:
         platform = self.platform
         world = handlers.RolloutPorts(platform, platform, platform, registry(platform), wall.now)
-        machines = (ROLLOUT, LIMITER, GROUP)
-        return service.Engine(service.Parts(store, machines, handlers.handlers(world), wall=wall))
+        machines = (ROLLOUT, LIMITER, GROUP, plan_step.PLAN_STEP)
+        performed = {**handlers.handlers(world), plan_step.ApplyVersion: outbox.Handler(applied)}
+        return service.Engine(service.Parts(store, machines, performed, wall=wall))
 
     async def act(self, engine: service.Engine) -> None:
         await self.want(engine, "v1")
@@ -62,7 +74,8 @@ class Story:
         if not isinstance(state, states.Idle):
             return False
         if state.rollout.desired.revision == "v1":
-            await self.want(engine, "v2")
+            step = plan_step.StartStep("d1", "shop", "v2")
+            await engine.submit(STEP, step, command_id("step"))
             return False
         return state.rollout.outcome is not None
 
@@ -73,6 +86,10 @@ class Story:
     async def state(self, engine: service.Engine) -> Any:
         seen = await engine.read(lambda session: visibility.stream(session, STREAM))
         return msgspec.convert(seen.data, status_codec.STATES[seen.state])
+
+
+async def applied(effect: plan_step.ApplyVersion, _: outbox.EffectContext) -> plan_step.Applied:
+    return plan_step.Applied(messages.Request("shop", SPEC, version(effect.file), 2))
 
 
 @pytest.mark.slow
@@ -93,6 +110,8 @@ async def test_a_rollout_cut_at_any_commit_ends_the_same(
         primary = story.platform.slots[Slot.PRIMARY]
         assert primary is not None
         assert primary.version.revision == stable
+        step = await engine.read(lambda session: visibility.stream(session, STEP))
+        assert (step.state, step.data["succeeded"]) == ("Ended", stable == "v2")
 
     play = Play(story.fresh_store, story.build, story.act, story.settled)
     cuts = await crash_at_every_commit(play, check)

@@ -23,6 +23,7 @@ SPEC = Spec(
     (Check("errors", limits=Limits(count=3, interval=dt.timedelta(seconds=30))),),
 )
 BY = "ada"
+STEP = "rollout-step/d1"
 # What is said to each state, in the order of the table's columns.
 COMMANDS: dict[str, messages.Command] = {
     "Request the same": messages.Request("shop", SPEC, version("v2"), 3),
@@ -46,6 +47,9 @@ COMMANDS: dict[str, messages.Command] = {
     "Grant": messages.Grant(),
     "ProceedTogether": messages.ProceedTogether("full"),
     "LeaveGroup": messages.LeaveGroup("b rolled back"),
+    "Follow v2": messages.Follow(messages.Request("shop", SPEC, version("v2"), 3), STEP),
+    "FallAsleep": messages.FallAsleep(STEP),
+    "Abandon": messages.Abandon(STEP, "cancelled"),
 }
 NO = "-"
 GONE = "Gone"
@@ -58,6 +62,7 @@ TABLE: dict[str, dict[str, str]] = {
         "Request v1": "Initializing",
         "Adopt": "!cannot adopt status",
         "Delete by a person": "!no such rollout",
+        "Follow v2": "Initializing",
     },
     "Initializing": {
         "Request the same": "Initializing",
@@ -73,6 +78,8 @@ TABLE: dict[str, dict[str, str]] = {
         "RollBackTo the last good": "!the initial rollout has no earlier version",
         "Delete": GONE,
         "Delete by a person": GONE,
+        "Follow v2": "Initializing",
+        "FallAsleep": "Initializing",
     },
     "Idle": {
         "Request the same": "Shifting",
@@ -87,6 +94,8 @@ TABLE: dict[str, dict[str, str]] = {
         "RollBackTo the last good": "Shifting",
         "Delete": GONE,
         "Delete by a person": GONE,
+        "Follow v2": "Shifting",
+        "FallAsleep": "Idle",
     },
     "Idle after v2 was rolled back": {
         "Request v3": "Shifting",
@@ -101,6 +110,8 @@ TABLE: dict[str, dict[str, str]] = {
         "RollBackTo the last good": "!already rolled back to: v1",
         "Delete": GONE,
         "Delete by a person": GONE,
+        "Follow v2": "Shifting",
+        "FallAsleep": "Idle",
     },
     "Queued, paused": {
         "Request v3": "Queued",
@@ -116,6 +127,8 @@ TABLE: dict[str, dict[str, str]] = {
         "Delete": GONE,
         "Delete by a person": GONE,
         "LeaveGroup": "Idle",
+        "Follow v2": "Queued",
+        "FallAsleep": "Idle",
     },
     "Shifting": {
         "Request v3": ALL_TO_PRIMARY,
@@ -131,6 +144,8 @@ TABLE: dict[str, dict[str, str]] = {
         "Delete": GONE,
         "Delete by a person": GONE,
         "LeaveGroup": ALL_TO_PRIMARY,
+        "Follow v2": "Shifting",
+        "FallAsleep": "RollingBack",
     },
     "Analysing": {
         "Request v3": ALL_TO_PRIMARY,
@@ -146,6 +161,8 @@ TABLE: dict[str, dict[str, str]] = {
         "Delete": GONE,
         "Delete by a person": GONE,
         "LeaveGroup": ALL_TO_PRIMARY,
+        "Follow v2": "Analysing",
+        "FallAsleep": "RollingBack",
     },
     "Promoting": {
         "Request v3": "Promoting",
@@ -159,6 +176,8 @@ TABLE: dict[str, dict[str, str]] = {
         "RollBackTo the last good": ALL_TO_PRIMARY,
         "Delete": GONE,
         "Delete by a person": GONE,
+        "Follow v2": "Promoting",
+        "FallAsleep": "RollingBack",
     },
     "RollingBack": {
         "Request v3": ALL_TO_PRIMARY,
@@ -170,12 +189,15 @@ TABLE: dict[str, dict[str, str]] = {
         "RollBackTo v0": ALL_TO_PRIMARY,
         "Delete": GONE,
         "Delete by a person": GONE,
+        "Follow v2": "RollingBack",
+        "FallAsleep": "RollingBack",
     },
     "Gone": {
         "Request the same": "Initializing",
         "Request v3": "Initializing",
         "Request v1": "Initializing",
         "Delete by a person": "!no such rollout",
+        "Follow v2": "Initializing",
     },
 }
 VERBS = (

@@ -22,6 +22,7 @@ from fairlead.areas.rollouts.domain.limiter import LIMITER
 from fairlead.areas.rollouts.domain.machine import ROLLOUT
 from fairlead.areas.rollouts.domain.observation import Observation, ObservedRoute, Pods
 from fairlead.areas.rollouts.domain.plan.spec import Spec, Version
+from fairlead.areas.rollouts.domain.plan_step import PLAN_STEP
 from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.areas.rollouts.domain.status import RolloutStatus
 from fairlead.checks.spec import Finding
@@ -32,7 +33,7 @@ from fairlead.traffic.routes import PRIMARY_ONLY, Route
 
 START = dt.datetime(2030, 1, 1, 12, tzinfo=dt.UTC)
 SECOND = dt.timedelta(seconds=1)
-MACHINES = machines.Machines([ROLLOUT, LIMITER, GROUP])
+MACHINES = machines.Machines([ROLLOUT, LIMITER, GROUP, PLAN_STEP])
 CODECS = {each.name: codec.Codec(each) for each in MACHINES}
 GOOD = Phase.SUCCESSFUL
 BAD = Phase.FAILED

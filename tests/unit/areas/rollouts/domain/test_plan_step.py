@@ -1,0 +1,109 @@
+"""The step of a plan that is a rollout: every state times every command, and how plans begin it."""
+
+import datetime as dt
+from typing import Any
+
+import pytest
+
+from fairlead import errors
+from fairlead.areas.rollouts.domain import coordination, messages, plan_step
+from fairlead.areas.rollouts.domain.plan.spec import Spec
+from fairlead.engine import machine as machines
+from fairlead.engine.messages import Cancel, ChildEnded, Send, parse_stream
+from tests.unit.areas.rollouts.domain.world import version
+
+NOW = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
+PARENT = parse_stream("deployment/dev/shop/v2")
+STREAM = plan_step.stream("d1")
+REQUEST = messages.Request("dev/shop", Spec(), version("v2"), 1)
+START = plan_step.StartStep("d1", "dev/shop", "dev/shop/f.json", PARENT)
+APPLYING = plan_step.Underway("d1", "dev/shop", PARENT)
+FOLLOWING = plan_step.Underway("d1", "dev/shop", PARENT, following=True)
+CANCELLED = plan_step.Underway("d1", "dev/shop", PARENT, following=True, cancelled=True)
+STATES: dict[str, Any] = {
+    "NotStarted": plan_step.NotStarted(),
+    "applying": APPLYING,
+    "following": FOLLOWING,
+    "cancelled": CANCELLED,
+    "Ended": plan_step.Ended(succeeded=True, reason="done"),
+}
+COMMANDS: dict[str, Any] = {
+    "StartStep": START,
+    "asleep": plan_step.StartStep("d1", "dev/shop", "", PARENT, asleep=True),
+    "Applied": plan_step.Applied(REQUEST),
+    "NotApplied": plan_step.NotApplied("port taken"),
+    "ReportVersion": coordination.ReportVersion(succeeded=False, reason="rolled back"),
+    "Cancel": Cancel("terminated"),
+}
+SAYS_NOTHING: tuple[str, ...] = ()
+# What happens, by the names of events; then the machines that hear of it, and the effects.
+TABLE: dict[tuple[str, str], tuple[str, ...]] = {
+    ("NotStarted", "StartStep"): ("StepStarted", "ApplyVersion"),
+    ("NotStarted", "asleep"): ("StepStarted", "rollout FallAsleep"),
+    ("applying", "Applied"): ("VersionApplied", "rollout Follow"),
+    ("applying", "NotApplied"): ("StepEnded", "deployment ChildEnded"),
+    ("applying", "Cancel"): ("StepEnded", "deployment ChildEnded"),
+    ("following", "ReportVersion"): ("StepEnded", "deployment ChildEnded"),
+    ("following", "Cancel"): ("CancelAsked", "rollout Abandon"),
+    ("cancelled", "ReportVersion"): ("StepEnded", "deployment ChildEnded"),
+}
+
+
+@pytest.mark.parametrize("state", STATES)
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_state_answers_every_command(state: str, command: str) -> None:
+    decision = plan_step.decide(STATES[state], COMMANDS[command], NOW)
+
+    said = [
+        *(type(each).__name__ for each in decision.events),
+        *(
+            f"{each.stream.partition('/')[0]} {type(each.command).__name__}"
+            for each in decision.sends
+        ),
+        *(type(each).__name__ for each in decision.effects),
+    ]
+    assert tuple(said) == TABLE.get((state, command), SAYS_NOTHING)
+
+
+def test_the_table_names_every_command_and_state() -> None:
+    assert {type(each) for each in COMMANDS.values()} == {*machines.members(plan_step.Command)}
+    assert {type(each) for each in STATES.values()} == {*machines.members(plan_step.State)}
+
+
+def test_the_parent_hears_the_reason_in_the_rollouts_words() -> None:
+    decision = plan_step.decide(FOLLOWING, COMMANDS["ReportVersion"], NOW)
+
+    ended = ChildEnded(STREAM, succeeded=False, reason="rolled back")
+    assert decision.sends == (Send(PARENT, ended),)
+
+
+def test_events_lead_through_the_states() -> None:
+    state: Any = plan_step.NotStarted()
+    for name, expected in (
+        ("StartStep", APPLYING),
+        ("Applied", FOLLOWING),
+        ("Cancel", CANCELLED),
+        ("ReportVersion", plan_step.Ended(succeeded=False, reason="rolled back")),
+    ):
+        event: Any
+        for event in plan_step.decide(state, COMMANDS[name], NOW).events:
+            state = plan_step.evolve(state, event)
+        assert state == expected
+
+
+def test_a_plan_begins_it_by_its_words_where_it_is_told() -> None:
+    words = {"rollout": "dev/shop", "file": "dev/shop/f.json", "token": "d1", "queue": "local@x"}
+
+    sent = plan_step.start(PARENT, words)
+
+    assert sent == Send(STREAM, START, queue="local@x")
+    assert plan_step.start(PARENT, {**words, "queue": None}).queue is None
+
+
+@pytest.mark.parametrize("missing", ["rollout", "file", "token"])
+def test_words_that_make_no_sense_are_refused(missing: str) -> None:
+    words = {"rollout": "dev/shop", "file": "f.json", "token": "d1"}
+    del words[missing]
+
+    with pytest.raises(errors.Rejected, match=f"a step that is a rollout needs: {missing}"):
+        plan_step.start(PARENT, words)
