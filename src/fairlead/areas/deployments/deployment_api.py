@@ -11,6 +11,7 @@ from fairlead.areas.deployments import requests
 from fairlead.areas.deployments.domain.spec import deployment_stream
 from fairlead.areas.deployments.registry import definitions
 from fairlead.areas.deployments.specs.environment import Cluster, Environment
+from fairlead.engine.store import protocol
 from fairlead.web import api, auth, bodies, shapes
 from fairlead.web import context as contexts
 
@@ -51,21 +52,20 @@ class DeploymentAsDeployed(pydantic.BaseModel):
 )
 @auth.within_scope
 async def request_deployment(request: Request, caller: Deployer) -> DeploymentRequested:
-    target = contexts.of(request).services.find(requests.AWS_TARGET)
-    if target is None:
-        raise errors.NotFound(
-            "this control plane deploys nothing to AWS",
-            hint="name a bucket for it: FAIRLEAD_AWS_BUCKET",
-        )
     context = contexts.of(request)
+    find = context.services.find
+    targets = requests.Targets(find(requests.AWS_TARGET), find(requests.MACHINE))
 
-    async def stored(name: str) -> tuple[Environment, Cluster]:
-        environment, _, cluster = await context.engine.read(
-            lambda session: definitions.place(session, name)
-        )
-        return environment, cluster
+    async def stored(name: str, clustered: bool) -> tuple[Environment, Cluster | None]:  # noqa: FBT001 - what is asked for
+        def read(session: protocol.Session) -> tuple[Environment, Cluster | None]:
+            if not clustered:
+                return definitions.get(session, definitions.ENVIRONMENTS, name).content, None
+            environment, _, cluster = definitions.place(session, name)
+            return environment, cluster
 
-    deployer = requests.Deployer(target, context.intake, stored)
+        return await context.engine.read(read)
+
+    deployer = requests.Deployer(targets, context.intake, stored)
     content = await bodies.plain(request)
     name, receipt = await deployer.deploy(caller, content)
     return DeploymentRequested(

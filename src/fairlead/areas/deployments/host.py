@@ -1,15 +1,16 @@
-"""What this process does for deployments: reads for triggers, and performs on AWS."""
+"""What this process does for deployments: reads for triggers, and performs here and on AWS."""
 
 import contextlib
-import dataclasses
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 from fairlead import loading
 from fairlead import settings as settings_
 from fairlead.area import parts
 from fairlead.areas.deployments.settings import DeploymentSettings
-from fairlead.engine import service
+from fairlead.areas.rollouts import host as rollouts
+from fairlead.engine import outbox, service
 from fairlead.engine.messages import queue_name
+from fairlead.web.services import Services
 
 _HERE = "fairlead.areas.deployments"
 
@@ -20,25 +21,24 @@ def queue(chosen: DeploymentSettings) -> str:
 
 
 def platform(chosen: settings_.Settings) -> parts.Platform:
-    """What triggers need everywhere, and AWS where a bucket is named."""
-    triggers = loading.make(f"{_HERE}.triggers.wiring:platform", parts.Platform, chosen)
-    if not chosen.of(DeploymentSettings).aws_bucket:
-        return triggers
-    # Late: boto3 is heavy, and most installations do without.
-    aws = loading.make(f"{_HERE}.aws.wiring:platform", parts.Platform, chosen)
-    return dataclasses.replace(
-        triggers,
-        queues={**triggers.queues, **aws.queues},
-        background=_both(triggers, aws),
-        services=triggers.services | aws.services,
-    )
+    """What triggers need everywhere, this machine, and AWS where a bucket is named."""
+    made = [loading.make(f"{_HERE}.triggers.wiring:platform", parts.Platform, chosen)]
+    if rollouts.can_run():
+        made.append(loading.make(f"{_HERE}.local.wiring:platform", parts.Platform, chosen))
+    if chosen.of(DeploymentSettings).aws_bucket:
+        # Late: boto3 is heavy, and most installations do without.
+        made.append(loading.make(f"{_HERE}.aws.wiring:platform", parts.Platform, chosen))
+    services = Services()
+    for each in made:
+        services |= each.services
+    return parts.Platform(outbox.merged(*(each.queues for each in made)), _all(made), services)
 
 
-def _both(*platforms: parts.Platform) -> parts.Background:
+def _all(made: Sequence[parts.Platform]) -> parts.Background:
     @contextlib.asynccontextmanager
     async def background(engine: service.Engine) -> AsyncIterator[None]:
         async with contextlib.AsyncExitStack() as stack:
-            for each in platforms:
+            for each in made:
                 if each.background is not None:
                     await stack.enter_async_context(each.background(engine))
             yield

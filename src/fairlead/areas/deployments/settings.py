@@ -29,6 +29,12 @@ class DeploymentSettings:
         "",
         "URL of an SQS queue that EventBridge tells changes of stacks; empty: they are asked for.",
     )
+    deployments_postgres_url: str = setting(
+        "",
+        "A PostgreSQL server, with its administrator, for databases of deployments to this machine;"
+        " empty: there are none.",
+        secret=True,
+    )
     deployments_github_url: str = setting(
         "https://api.github.com", "GitHub's API; an enterprise server has it at /api/v3."
     )

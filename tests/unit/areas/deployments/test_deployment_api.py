@@ -11,6 +11,10 @@ from fairlead import bootstrap
 from fairlead.access import tokens
 from fairlead.areas.deployments import requests
 from fairlead.areas.deployments.domain import messages
+from fairlead.areas.deployments.specs import workload
+from fairlead.areas.rollouts.domain import plan_step
+from fairlead.areas.rollouts.domain.messages import Request
+from fairlead.areas.rollouts.domain.plan.spec import Spec, Version
 from fairlead.engine.messages import command_id, stream_name
 from fairlead.web.services import Services
 from tests.unit.areas.deployments.asked import WORDS
@@ -20,10 +24,21 @@ from tests.unit.web import rig
 
 TARGET = requests.AwsTarget("aws@test", "templates")
 NAME = "prod-eu/shop/v1"
+MACHINE = workload.Machine("local@here", Path("/credentials"), postgres=True)
+LOCAL: dict[str, Any] = {
+    "version": "v1",
+    "environment": {"full_name": "dev"},
+    "application": {
+        "name": "shop",
+        "workload": {"listen": 8080, "program": {"command": ["serve"]}},
+    },
+}
 
 
 async def post(site: rig.Site, body: Any, target: Any = TARGET, **headers: str) -> Any:
     known = Services({requests.AWS_TARGET: target} if target else None)
+    if isinstance(target, workload.Machine):
+        known = Services({requests.MACHINE: target})
     site.app.state.context = dataclasses.replace(site.context, services=known)
     return await site.client.post("/api/v1/deployments", json=body, headers=headers)
 
@@ -120,3 +135,48 @@ async def test_mistakes_come_back_with_their_fields(tmp_path: Path) -> None:
     assert [each["path"] for each in problems] == ["application.databases[0].postgres.server_group"]
     assert nowhere.status_code == 404
     assert "FAIRLEAD_AWS_BUCKET" in nowhere.json()["error"]["hint"]
+
+
+async def test_without_a_cluster_it_goes_to_this_machine_on_its_queue(tmp_path: Path) -> None:
+    async with rig.site(tmp_path, bootstrap.installation()) as site:
+        done = await post(site, LOCAL, MACHINE)
+        stream = (await site.client.get("/api/v1/streams/deployment/dev/shop/v1")).json()
+        nowhere = await post(site, {**LOCAL, "version": "v2"}, None)
+        both = await post(site, {**LOCAL, "cluster": CLUSTER}, MACHINE)
+
+    assert done.status_code == 200, done.text
+    assert stream["queue"] == "local@here"
+    assert stream["data"]["spec"]["workload"]["rollout"] == "dev/shop"
+    assert (nowhere.status_code, "runs no workloads" in nowhere.text) == (404, True)
+    assert both.json()["error"]["problems"][0]["path"] == "application.workload"
+
+
+async def test_who_is_no_admin_deploys_here_to_a_stored_environment_only(tmp_path: Path) -> None:
+    async with rig.site(tmp_path, bootstrap.installation()) as site:
+        own, admin = await scoped(site, "dev"), rig.bearer(await site.token(tokens.Role.ADMIN))
+        unknown = await post(site, LOCAL, MACHINE, **own)
+        policy = {"full_name": "dev", "deployments": {"approve": True}}
+        await site.client.post("/api/v1/environments", json=policy, headers=admin)
+        taken = await post(site, LOCAL, MACHINE, **own)
+        other = {**LOCAL, "environment": {"full_name": "prod"}}
+        refused = await post(site, other, MACHINE, **own)
+        whole = await site.client.get("/api/v1/deployments/dev/shop/v1", headers=admin)
+
+    assert (unknown.status_code, refused.status_code) == (404, 403)
+    assert taken.status_code == 200, taken.text
+    assert whole.json()["whole"]["policy"]["approve"] is True, "the file does not say otherwise"
+
+
+async def test_a_rollout_that_runs_on_another_machine_is_not_deployed_over(tmp_path: Path) -> None:
+    async with rig.site(tmp_path, bootstrap.installation()) as site:
+        step = plan_step.StartStep("d1", "dev/shop", "dev/shop/f.json")
+        await site.engine.submit(
+            plan_step.stream("d1"), step, command_id("step"), queue="local@there"
+        )
+        version = Version("v0", "v0")
+        applied = plan_step.Applied(Request("dev/shop", Spec(), version, 1))
+        await site.engine.submit(plan_step.stream("d1"), applied, command_id("applied"))
+        answer = await post(site, LOCAL, MACHINE)
+
+    assert answer.status_code == 409
+    assert "runs on another machine, which serves: local@there" in answer.text

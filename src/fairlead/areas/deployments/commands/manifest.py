@@ -17,7 +17,7 @@ kind: deployment
 version: v1                  # the tag of images that name none
 application: app.yaml        # each a file, seen from this one, or its content
 environment: prod.yaml
-cluster: east.yaml
+cluster: east.yaml           # leave it out for a workload on the control plane's own machine
 # flags: [quick]
 # expects: BEFORE            # another class than this one stops and asks
 """

@@ -94,6 +94,8 @@ def _show_deployment(view: View) -> None:
             ),
         ]
     )
+    for reason in state.reasons:
+        click.echo(f"  {printing.shown(reason)}")
     if state.steps:
         click.echo("")
         rows = [_step_row(state, run) for run in state.steps]

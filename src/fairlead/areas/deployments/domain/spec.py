@@ -108,6 +108,15 @@ class TemplatePlace:
 
 
 @dataclass(frozen=True, slots=True)
+class Workload:
+    """A program in place of infrastructure: its versions are rollouts."""
+
+    rollout: str
+    file: str = ""
+    """Where its platform finds what this version is; empty in what is only planned with."""
+
+
+@dataclass(frozen=True, slots=True)
 class Freeze:
     """A time in which nothing starts to run."""
 
@@ -156,6 +165,7 @@ class DeploymentSpec:
     flags: tuple[Flag, ...] = ()
     policy: Policy = Policy()
     override: Override | None = None
+    workload: Workload | None = None
     expects: Impact | None = None
     """The class of the plan that was approved; another one stops the run and asks."""
 

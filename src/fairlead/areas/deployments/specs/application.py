@@ -116,7 +116,9 @@ class Container(_Part, frozen=True):
 class Postgres(_Part, frozen=True):
     """What a PostgreSQL database needs."""
 
-    server_group: str
+    server_group: str = ""
+    """One of the cluster's; a workload's databases are all on the one server of its machine."""
+
     db_name_suffix: str = ""
     db_name: str = ""
     db_extensions: list[str] = []
@@ -192,3 +194,6 @@ class Application(_Part, frozen=True):
     runtimes: list[Runtime] = []
     secrets: list[Named] = []
     deployment_config: DeploymentConfig = DeploymentConfig()
+    workload: dict[str, Any] = {}
+    """A program in place of runtimes, for a deployment without a cluster: it takes the fields of a
+    workload's file, without name, project and version."""

@@ -21,6 +21,7 @@ from fairlead.areas.deployments.domain.spec import (
     Server,
     Task,
     TemplatePlace,
+    Workload,
 )
 from fairlead.areas.deployments.specs import containers, messaging, reading, template
 from fairlead.areas.deployments.specs.application import Application, DatabaseEntry
@@ -108,11 +109,11 @@ def build_spec(
     beside: dict[str, str] = {}
     databases = []
     for entry in built.app.databases:
-        text = _bundle(built, entry)
-        key = f"{_folder(site)}/migrations/{_digest(text)}.json" if text else ""
+        text = bundle(built, entry)
+        key = f"{_folder(site)}/migrations/{digest(text)}.json" if text else ""
         beside |= {key: text} if text else {}
         databases.append(_whole(site, entry, built.version, key))
-    place = TemplatePlace(bucket, f"{_folder(site)}/{_digest(body)}.json", site.aws.aws_region)
+    place = TemplatePlace(bucket, f"{_folder(site)}/{digest(body)}.json", site.aws.aws_region)
     spec = replace(
         planned(built.app, environment, cluster, flags),
         version=built.version,
@@ -138,11 +139,11 @@ def _folder(site: Site) -> str:
     return f"{site.environment.full_name}/{site.app.name}"
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def _bundle(built: BuiltApplication, entry: DatabaseEntry) -> str:
+def bundle(built: BuiltApplication, entry: DatabaseEntry) -> str:
     found = built.sql.get(entry.name, {}) if entry.postgres.migrations else {}
     return json.dumps(found, sort_keys=True) if found else ""
 
@@ -193,11 +194,13 @@ def planned(
     if app.deployment_config.quick_mode:
         chosen[Flag.QUICK] = None
     aws = cluster.aws if cluster else None
+    rollout = f"{environment.full_name}/{app.name}"
     return DeploymentSpec(
         app.name,
         environment.full_name,
         "",
         NOWHERE,
+        workload=Workload(rollout) if app.workload else None,
         databases=tuple(_database(app, environment, each) for each in app.databases),
         ecs_cluster=aws.ecs_cluster.cluster_name if aws else "",
         assume_role=aws.o5_deployer.assume_role_arn if aws else "",

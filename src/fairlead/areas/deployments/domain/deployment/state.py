@@ -8,6 +8,7 @@ from fairlead.areas.deployments.domain.classes import Impact
 from fairlead.areas.deployments.domain.deployment import events
 from fairlead.areas.deployments.domain.infrastructure import StackStatus
 from fairlead.areas.deployments.domain.messages import StepStatus
+from fairlead.areas.deployments.domain.plan import workload
 from fairlead.areas.deployments.domain.plan.graph import Kind, Plan, Step
 from fairlead.areas.deployments.domain.spec import DeploymentSpec
 from fairlead.engine.messages import StreamName
@@ -234,7 +235,7 @@ def phase(state: Deployment) -> str:
     groups = (
         (up, "SCALING_UP", "SCALED_UP"),
         (_of(state, _DATA), "DB_MIGRATING", "DB_MIGRATED"),
-        (_of(state, _INFRA), "INFRA_MIGRATING", "INFRA_MIGRATED"),
+        (_infra(state), "INFRA_MIGRATING", "INFRA_MIGRATED"),
         (down, "SCALING_DOWN", "SCALED_DOWN"),
         (evaluation, "EVALUATING", "EVALUATED"),
     )
@@ -248,6 +249,12 @@ def phase(state: Deployment) -> str:
 
 def _of(state: Deployment, kinds: frozenset[str]) -> tuple[StepRun, ...]:
     return tuple(each for each in state.steps if each.step.kind in kinds)
+
+
+def _infra(state: Deployment) -> tuple[StepRun, ...]:
+    """A version that is a rollout counts as the change of infrastructure that it stands for."""
+    rollouts = (each for each in state.steps if each.step.kind == workload.ROLLOUT)
+    return _of(state, _INFRA) + tuple(run for run in rollouts if run.step.name == "VersionMigrate")
 
 
 def exists(observed: events.StackObserved) -> bool:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping
 
 from fairlead import errors
 from fairlead.areas.deployments.domain.classes import Impact
+from fairlead.areas.deployments.domain.plan import workload
 from fairlead.areas.deployments.domain.plan.graph import Branch, Kind, Plan, Step, check, last
 from fairlead.areas.deployments.domain.plan.steps import (
     IDEMPOTENT_ATTEMPTS,
@@ -29,6 +30,8 @@ def build(spec: DeploymentSpec, observed: Observation) -> Plan:
     """The plan of a deployment; Rejected where the flags make no sense for this stack."""
     chosen = next((flag for flag in _MODES if spec.has(flag)), None)
     steps = Steps(spec, observed)
+    if spec.workload is not None:
+        return check(workload.build(steps, chosen, JOIN))
     if chosen is None:
         return check(_full(steps))
     return check(Plan(chosen.value, _MODES[chosen](steps)))

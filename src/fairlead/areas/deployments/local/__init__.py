@@ -1,0 +1,1 @@
+"""Deployments to this machine: databases of one server, versions as rollouts."""

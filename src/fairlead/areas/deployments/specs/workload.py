@@ -1,0 +1,125 @@
+"""An application that is a workload: its file, and the specification of its deployment.
+
+Application ──► BuiltApplication ──┐
+                    Environment ───┴──► the workload's file and the DeploymentSpec
+"""
+
+import json
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from fairlead import errors, validation
+from fairlead.areas.deployments.domain.spec import Database, Flag, Server, TemplatePlace, Workload
+from fairlead.areas.deployments.specs import build, reading
+from fairlead.areas.deployments.specs.application import Application
+from fairlead.areas.deployments.specs.environment import Environment
+from fairlead.areas.rollouts import workloads
+
+SERVER = Server("local")
+_OURS = ("name", "project", "version")
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """What a specification must know of the machine."""
+
+    queue: str
+    credentials: Path
+    """The folder in which applications find those of their databases."""
+
+    postgres: bool
+    """Whether it has a server for databases."""
+
+
+def check(app: Application, environment: Environment) -> workloads.DeployRequest:
+    """Invalid where the workload does not hold, each mistake with its field."""
+    if not app.workload:
+        raise validation.refusal(
+            "cluster", "missing, and the application is no workload", "name the cluster's file"
+        )
+    others = [name for name in ("runtimes", "blobstores", "secrets") if getattr(app, name)]
+    if others:
+        said = f"beside a workload, which runs without a cluster: {', '.join(others)}"
+        raise validation.refusal(f"application.{others[0]}", said, "keep one of the two")
+    for n, each in enumerate(app.databases):
+        if each.postgres.migrate_container is not None:
+            at = f"application.databases[{n}].postgres.migrate_container"
+            said = "this machine runs no containers"
+            raise validation.refusal(at, said, "bring migrations as a folder of SQL files")
+    reading.check_references(app, environment)
+    return _read(app, environment, {**app.workload})
+
+
+def build_spec(
+    built: build.BuiltApplication,
+    environment: Environment,
+    machine: Machine,
+    flags: Iterable[Flag] = (),
+) -> build.Built:
+    """The workload's file and the specification; the same input gives the same bytes."""
+    app = built.app
+    check(app, environment)
+    if app.databases and not machine.postgres:
+        raise errors.Rejected(
+            "this machine has no PostgreSQL server for databases of deployments",
+            hint="name one: FAIRLEAD_DEPLOYMENTS_POSTGRES_URL",
+        )
+    folder = f"{environment.full_name}/{app.name}"
+    beside: dict[str, str] = {}
+    databases = []
+    planned = build.planned(app, environment, None, flags)
+    for entry, database in zip(app.databases, planned.databases, strict=True):
+        text = build.bundle(built, entry)
+        key = f"{folder}/migrations/{build.digest(text)}.json" if text else ""
+        beside |= {key: text} if text else {}
+        secret = f"{folder}/{entry.name.lower()}.json"
+        databases.append(replace(database, server=SERVER, secret=secret, sql=key))
+    text = _file(built, environment, machine, databases)
+    place = TemplatePlace("", f"{folder}/{build.digest(text)}.json", "")
+    spec = replace(
+        planned,
+        version=built.version,
+        template=place,
+        databases=tuple(databases),
+        workload=Workload(folder, place.key),
+    )
+    return build.Built(spec, text, beside)
+
+
+def _file(
+    built: build.BuiltApplication,
+    environment: Environment,
+    machine: Machine,
+    databases: Iterable[Database],
+) -> str:
+    """With a variable for each database: where the program finds its credentials."""
+    words: dict[str, Any] = {**built.app.workload}
+    program = {**words["program"]}
+    found = {variable(each.key): str(machine.credentials / each.secret) for each in databases}
+    program["env"] = {**found, **program.get("env", {})}
+    words |= {"program": program, "version": built.version}
+    _read(built.app, environment, words)
+    whole = {**words, "name": built.app.name, "project": environment.full_name}
+    return json.dumps(whole, sort_keys=True)
+
+
+def variable(database: str) -> str:
+    """Of the program: it names the file with the credentials."""
+    return f"{database.upper().replace('-', '_')}_DATABASE_FILE"
+
+
+def _read(
+    app: Application, environment: Environment, words: dict[str, Any]
+) -> workloads.DeployRequest:
+    ours = [name for name in _OURS if name in app.workload]
+    if ours:
+        said = "decided by the deployment"
+        raise validation.refusal(f"application.workload.{ours[0]}", said, "leave it out")
+    try:
+        return workloads.read({**words, "name": app.name, "project": environment.full_name})
+    except errors.Invalid as error:
+        at = "application.workload"
+        told = [replace(each, path=f"{at}.{each.path}".rstrip(".")) for each in error.problems]
+        raise errors.Invalid(told) from error
