@@ -4,9 +4,15 @@ import subprocess
 import sys
 
 LOCKS = {
-    "runtime": ["--extra=telemetry"],
-    "test": ["--extra=telemetry", "--group=test", "--group=check"],
-    "bench": ["--extra=telemetry", "--group=test", "--group=check", "--group=bench"],
+    "runtime": ["--extra=telemetry", "--extra=demo"],
+    "test": ["--extra=telemetry", "--extra=demo", "--group=test", "--group=check"],
+    "bench": [
+        "--extra=telemetry",
+        "--extra=demo",
+        "--group=test",
+        "--group=check",
+        "--group=bench",
+    ],
 }
 # Programs beside ours, each with its own environment: no dependency of ours is among them.
 APART = {"ha": ["--group=ha"]}

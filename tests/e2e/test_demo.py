@@ -41,7 +41,13 @@ def test_the_story_goes_as_told_twice_in_a_row_and_leaves_nothing_behind(tempora
 
     assert done.returncode == 0, done.stdout + done.stderr
     claims = [line for line in done.stdout.splitlines() if line.startswith("  ok  ")]
-    assert len(claims) == 4
+    assert len(claims) == 5
+    assert "v2: class BEFORE: its migration needs no downtime" in done.stderr
+    assert "BEFORE    ALTER TABLE goods ADD COLUMN stock" in done.stderr
+    assert "adds column goods.stock" in done.stderr
+    order = [done.stderr.index(f"v2: {each}") for each in ("evaluating", "class", "database")]
+    assert order == sorted(order)
+    assert done.stderr.index("v2: database migrated") < done.stderr.index("v2 has weight 10 %")
     assert re.search(
         r"failed at 10 %: success: .* requests failed: .* %, at least 99 % required", done.stdout
     )
@@ -74,6 +80,8 @@ def test_taken_ports_are_replaced_and_the_page_stays_until_ctrl_c(temporary: Pat
             said = read_until(demo, b"the page is at")
             (url,) = re.findall(r"the page is at (http://127\.0\.0\.1:\d+);", said)
             answered = httpx.get(f"{url}/api/v1/rollouts/shop", timeout=30).json()
+            stream = f"{url}/api/v1/streams/deployment/demo/shop/v2"
+            deployment = httpx.get(stream, timeout=30).json()
             demo.send_signal(signal.SIGINT)
             assert demo.stderr is not None
             rest = demo.stderr.read().decode()
@@ -82,6 +90,8 @@ def test_taken_ports_are_replaced_and_the_page_stays_until_ctrl_c(temporary: Pat
     assert f"the port is taken: {taken[0]}; the page takes " in said
     assert f"the port is taken: {taken[1]}; the shop takes " in said
     assert answered["rollout"]["phase"] == "RolledBack"
+    assert (deployment["data"]["status"], deployment["data"]["impact"]) == ("DONE", "BEFORE")
+    assert any("goods.stock" in reason for reason in deployment["data"]["reasons"])
     assert (code, rest.strip()) == (0, "ended")
     assert left_of(temporary) == []
 
@@ -93,11 +103,13 @@ def test_a_signal_in_the_middle_cleans_up(temporary: Path, number: signal.Signal
         read_until(demo, b"v2 has weight 10 %")
         # Envoy, version 1 and version 2.
         assert len(processes_of(temporary)) == 3
+        (database,) = databases_of(demo.pid)
         demo.send_signal(number)
         rest = demo.stderr.read().decode()
         code = demo.wait(WAIT)
 
     assert code == 128 + number
+    assert not Path(f"/proc/{database}").exists(), "its PostgreSQL ends with it"
     assert "Traceback" not in rest
     assert left_of(temporary) == []
 
@@ -114,6 +126,19 @@ def processes_of(temporary: Path) -> list[int]:
     for folder in Path("/proc").iterdir():
         with contextlib.suppress(OSError):
             if folder.name.isdigit() and start in (folder / "environ").read_bytes():
+                found.append(int(folder.name))
+    return found
+
+
+def databases_of(demo: int) -> list[int]:
+    """The PostgreSQL servers that this process started, by their parent."""
+    found = []
+    for folder in Path("/proc").iterdir():
+        with contextlib.suppress(OSError):
+            if not folder.name.isdigit():
+                continue
+            parent = (folder / "stat").read_text().rpartition(")")[2].split()[1]
+            if int(parent) == demo and b"postgres" in (folder / "cmdline").read_bytes():
                 found.append(int(folder.name))
     return found
 

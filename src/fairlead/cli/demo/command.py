@@ -15,10 +15,12 @@ from fairlead import settings as settings_
 from fairlead.areas.rollouts import host
 from fairlead.cli.demo import errors, screen, setup, story, summary
 from fairlead.cli.demo.load import Load
+from fairlead.clients.postgres.server.running import PostgresServer
 from fairlead.console import logs, options
 
 _TERMINATED = 128 + signal.SIGTERM
 _LATE_CUSTOMERS = 20.0
+_SMALL = {"listen_addresses": "", "shared_buffers": "32MB", "max_connections": "40"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +61,10 @@ class _Options:
 def demo(ends: bool, port: int, shop_port: int, pause: float) -> None:  # noqa: FBT001 - click hands options over by name
     """See a good release go live and a bad one roll back.
 
-    A small shop runs on this machine behind Envoy, under load. Version 2 gets 10 %, 50 %, then
-    all traffic while its checks pass; version 3 returns errors and is rolled back automatically.
-    The demo takes about a minute and leaves nothing behind.
+    A small shop runs on this machine behind Envoy, under load, with its goods in a PostgreSQL.
+    Version 2 brings a migration, which is evaluated on a scratch copy and then run; it gets 10 %,
+    50 %, then all traffic while its checks pass. Version 3 returns errors and is rolled back
+    automatically. The demo takes about a minute and leaves nothing behind.
     """
     if options.settings().log.log_level != "debug":
         # The story is told by the screen; what goes wrong is still logged.
@@ -95,7 +98,14 @@ async def _show(request: _Options) -> None:
     for each in (signal.SIGTERM, signal.SIGHUP):
         asyncio.get_running_loop().add_signal_handler(each, task.cancel)
     shown = screen.Screen()
-    async with setup.set_up(request.places, shown.say) as set_up:
+    shown.say("starting a PostgreSQL for the shop")
+    # Before anything else runs here: started by the main thread, it ends with this process.
+    with PostgresServer(settings=_SMALL) as database:
+        await _tell(request, shown, database.socket_url)
+
+
+async def _tell(request: _Options, shown: screen.Screen, database: str) -> None:
+    async with setup.set_up(request.places, database, shown.say) as set_up:
         shown.say(f"shop: {set_up.shop_url} (Envoy)   page: {set_up.page}")
         with shown.live():
             told = await story.tell(set_up, shown, request.pause)
@@ -125,7 +135,7 @@ def _say_next(request: _Options, set_up: setup.DemoSetup) -> None:
     else:
         where = f"fairlead --state-dir {shlex.quote(str(request.places.folder))}"
         click.echo(f"  curl -i {set_up.shop_url}")
-        click.echo(f"  {where} get rollout {story.NAME}")
+        click.echo(f"  {where} get deployment {story.PLACE}/v2")
     click.echo("  fairlead up               a control plane, in one terminal")
     click.echo("  fairlead deploy FILE      your own program, in another")
     click.echo("\ndocs/tutorial/first-rollout.md has a program and a file to start from.")

@@ -6,13 +6,17 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 
 from fairlead import bootstrap, errors
 from fairlead import settings as settings_
 from fairlead.access import intake
-from fairlead.areas.rollouts import host, workloads
+from fairlead.areas.deployments import requests
+from fairlead.areas.deployments.settings import DeploymentSettings
+from fairlead.areas.rollouts import host
 from fairlead.areas.rollouts.traffic_stats import TRAFFIC_STATS, Numbers
 from fairlead.cli import serve_web
+from fairlead.clients.postgres.server import wheel
 from fairlead.engine import service
 from fairlead.web import app, context, server
 from fairlead.web.layout import Layout
@@ -34,7 +38,7 @@ class DemoSetup:
     """Everything the story acts on."""
 
     engine: service.Engine
-    deployer: workloads.Deployer
+    deployer: requests.Deployer
     numbers: Numbers
     page: str
     shop: int
@@ -45,14 +49,20 @@ class DemoSetup:
 
 
 @contextlib.asynccontextmanager
-async def set_up(places: Places, say: Callable[[str], None]) -> AsyncIterator[DemoSetup]:
+async def set_up(
+    places: Places, database: str, say: Callable[[str], None]
+) -> AsyncIterator[DemoSetup]:
     """The setup, until the block is left; what it started is for the caller to end."""
     # The demo's own settings: whatever store the user has is left alone.
-    chosen = settings_.Settings(store=settings_.StoreSettings(state_dir=places.folder))
+    pg_dump = str(wheel.installed_wheel().programs / "pg_dump")
+    chosen = settings_.Settings(
+        store=settings_.StoreSettings(state_dir=places.folder),
+        areas=(DeploymentSettings(deployments_postgres_url=database, aws_pg_dump=pg_dump),),
+    )
     given = bootstrap.with_platforms(chosen, bootstrap.installation())
-    target = given.services.find(workloads.DEPLOY_TARGET)
+    machine = given.services.find(requests.MACHINE)
     numbers = given.services.find(TRAFFIC_STATS)
-    if target is None or numbers is None:
+    if machine is None or numbers is None:
         raise errors.Unavailable(host.NO_ENVOY, hint="run it on Linux, x86-64 or arm64")
     kept = given.store(chosen.store)
     await asyncio.to_thread(kept.migrate)
@@ -68,8 +78,13 @@ async def set_up(places: Places, say: Callable[[str], None]) -> AsyncIterator[De
             layout=Layout(mounts),
         )
         async with server.serving(app.create(around, mounts), listening, around.closing):
-            deployer = workloads.Deployer(target, door)
+            deployer = requests.Deployer(requests.Targets(machine=machine), door, _nothing_stored)
             yield DemoSetup(engine, deployer, numbers, bind.url, _free(places.shop, say))
+
+
+async def _nothing_stored(name: str, _: bool) -> NoReturn:  # noqa: FBT001 - the port's shape
+    """Nobody but the demo deploys here, and it brings its environment along."""
+    raise errors.NotFound(f"no such environment: {name}", hint="the demo has none stored")
 
 
 def _claim(port: int, what: str, say: Callable[[str], None]) -> socket.socket:

@@ -13,6 +13,7 @@ import json
 import os
 import signal
 import time
+from collections.abc import Mapping, Sequence
 from http import HTTPStatus
 
 _GOODS = ({"name": "rope", "price": 12}, {"name": "anchor", "price": 240})
@@ -24,7 +25,10 @@ _COLD = 4
 class Shop:
     """One version of the shop."""
 
-    def __init__(self, arguments: argparse.Namespace) -> None:
+    def __init__(
+        self, arguments: argparse.Namespace, goods: Sequence[Mapping[str, object]] = _GOODS
+    ) -> None:
+        self._goods = goods
         self._version: str = arguments.version
         self._errors: float = arguments.errors
         self._delay: float = arguments.delay_ms / 1000
@@ -89,7 +93,7 @@ class Shop:
             await asyncio.sleep(self._delay * _COLD if cold else self._delay)
         if self._is_out_of_rope():
             return self._response(HTTPStatus.INTERNAL_SERVER_ERROR, {"error": "out of rope"})
-        return self._response(HTTPStatus.OK, {"version": self._version, "goods": _GOODS})
+        return self._response(HTTPStatus.OK, {"version": self._version, "goods": self._goods})
 
     def _is_out_of_rope(self) -> bool:
         # Every fourth answer, not each with a chance of a quarter: a dozen answers without any
@@ -120,16 +124,15 @@ def parse(words: list[str] | None = None) -> argparse.Namespace:
     return parser.parse_args(words)
 
 
-async def main() -> None:
-    arguments = parse()
-    shop = Shop(arguments)
+async def run(shop: Shop, port: int) -> None:
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
-    server = await asyncio.start_server(shop.serve, "127.0.0.1", arguments.port, backlog=512)
+    server = await asyncio.start_server(shop.serve, "127.0.0.1", port, backlog=512)
     await stop.wait()
     server.close()
     await shop.close(seconds=5.0)
 
 
 if __name__ == "__main__":
-    asyncio.run(main())
+    chosen = parse()
+    asyncio.run(run(Shop(chosen), chosen.port))

@@ -21,6 +21,11 @@ class Finding:
 
 def findings(told: story.StoryResult) -> Iterator[Finding]:
     steps, endings = told.steps, told.endings
+    impact = told.impacts.get("v2", "none")
+    yield Finding(
+        "version 2's migration needed no downtime, and had run before its first request",
+        "" if told.migrated_first and impact == "BEFORE" else f"class {impact}",
+    )
     good, bad = endings.get("v2", ("", "")), endings.get("v3", ("", ""))
     went = steps.get("v2", [])
     fine = (went, good[0]) == (story.SHARES, PROMOTED)

@@ -16,6 +16,8 @@ GOOD = StoryResult(
     steps={"v2": [10, 50, 100], "v3": [10]},
     endings={"v2": ("Promoted", ""), "v3": ("RolledBack", WHY)},
     rolled_back_after=3,
+    migrated_first=True,
+    impacts={"v2": "BEFORE"},
 )
 
 
@@ -41,6 +43,8 @@ def test_the_summary_says_why_version_3_was_rolled_back_and_what_it_cost() -> No
 @pytest.mark.parametrize(
     ("told", "said"),
     [
+        (replace(GOOD, impacts={"v2": "DOWNTIME"}), "class DOWNTIME"),
+        (replace(GOOD, migrated_first=False), "class BEFORE"),
         (replace(GOOD, steps={"v2": [10], "v3": [10]}), "weights [10], ended Promoted"),
         (replace(GOOD, endings={"v2": ("Promoted", "")}), "weights [10], ended never"),
         (replace(GOOD, steps={"v2": [10, 50, 100], "v3": [10, 50]}), "weights [10, 50], ended"),
