@@ -2,6 +2,7 @@
 
 import importlib.resources
 import json
+import re
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
@@ -69,7 +70,7 @@ def _environment(mounts: Sequence[Mount]) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"moment": _moment, "compact": _compact, "span": _span}
+    made.filters |= {"moment": _moment, "compact": _compact, "span": _span, "spoken": _spoken}
     return made
 
 
@@ -84,6 +85,11 @@ def _span(value: float) -> str:
     if hours:
         return f"{hours} h {minutes % 60} min" if minutes % 60 else f"{hours} h"
     return f"{minutes} min" if minutes else f"{seconds} s"
+
+
+def _spoken(name: str) -> str:
+    """An event's name as words: `Share set`."""
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", name).capitalize()
 
 
 def _compact(value: Any) -> str:

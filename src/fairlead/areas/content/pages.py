@@ -4,7 +4,6 @@ What is shown comes from the same places as the API's answers; a script only han
 """
 
 import datetime as dt
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any
@@ -90,7 +89,6 @@ async def release(
         "steers": caller.role >= tokens.Role.OPERATOR,
         "buttons": verbs.buttons(map(VERBS.__getitem__, told.verbs)),
         "chart": chart(told.news, now),
-        "spoken": spoken,
         "height": HEIGHT,
         "width": WIDTH,
         "identity": identity,
@@ -115,11 +113,6 @@ def chart(news: Sequence[door.News], now: dt.datetime) -> Chart | None:
         level = round(HEIGHT - float(share) / 100 * HEIGHT)
         path += f"L{x} {level}"
     return Chart(path, f"{path}L{WIDTH} {HEIGHT}L0 {HEIGHT}Z", start, now, points)
-
-
-def spoken(kind: str) -> str:
-    """An event's name as words: `Share set`."""
-    return re.sub(r"(?<=[a-z])(?=[A-Z])", " ", kind).capitalize()
 
 
 async def _difference(state: Any) -> tuple[list[str] | None, str]:

@@ -51,6 +51,17 @@ DEPLOYMENTS: dict[str, tuple[str, str, str]] = {
     "FAILED": ("alert", "bad", "Failed"),
     "TERMINATED": ("cross", "bad", "Terminated"),
 }
+LEADS: dict[str, str] = {
+    "QUEUED": "It waits for the deployments before it.",
+    "TRIGGERED": "It has its turn.",
+    "WAITING": "It begins once the infrastructure has settled.",
+    "AVAILABLE": "Its plan is made.",
+    "DONE": "This version is deployed.",
+    "FAILED": "It ended with an error.",
+    "TERMINATED": "It was ended before its plan was.",
+}
+"""In a sentence, where the status alone would be said twice."""
+
 STEPS: dict[str, tuple[str, str, str]] = {
     "BLOCKED": ("circle", "calm", "waits"),
     "READY": ("dot", "calm", "ready"),
@@ -76,6 +87,7 @@ TRIGGERS: dict[str, tuple[str, str, str]] = {
 _WORDS = {
     "stack_words": STACKS,
     "deployment_words": DEPLOYMENTS,
+    "deployment_leads": LEADS,
     "step_words": STEPS,
     "class_words": CLASSES,
     "trigger_words": TRIGGERS,

@@ -104,6 +104,7 @@ async def test_a_deployment_shows_its_plan_what_was_found_and_why(site: rig.Site
     assert "safer: <code>none is needed</code>" in text
     assert "push to main of acme/shop by github:ann" in text
     assert "/streams/postgres-migration/" in text
+    assert "<b>Run step</b>" in text
     assert text.count("<time") > 5
     assert buttons(text) == [("abort", "Abort")]
 
@@ -130,7 +131,10 @@ async def test_who_is_asked_may_approve_or_refuse(site: rig.Site) -> None:
     assert buttons(text) == [("approve", "Approve"), ("abort", "Refuse")]
     assert refused.status_code == 200
     assert "Available" in after, "who says no breaks no stack"
-    assert buttons(await page(site, f"/deployments/{name}")) == []
+    ended = await page(site, f"/deployments/{name}")
+    assert buttons(ended) == []
+    assert "It was ended before its plan was." in ended
+    assert set(pages.LEADS) | {"NEW", "ASKING", "FROZEN", "RUNNING"} == set(pages.DEPLOYMENTS)
 
 
 async def test_a_reader_gets_no_buttons(site: rig.Site) -> None:
