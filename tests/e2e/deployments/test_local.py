@@ -162,7 +162,7 @@ async def test_a_shop_with_its_database_goes_through_its_versions(
     assert (told["impact"], {status for _, status in steps(told)}) == ("BEFORE", {"DONE"})
     assert "adds column goods.stock" in shown.stdout
     assert lost == 0
-    assert bad["reason"].startswith("Step VersionMigrate: rolled back: Failed at 50 %: ok: ")
+    assert bad["reason"].startswith("Step VersionMigrate: rolled back: failed at 50 %: ok: ")
     assert stopped.returncode == 0, stopped.stderr
     # Nothing ran while the table was rewritten; the stack was broken by v3, and v4 mends it.
     assert [name for name, _ in steps(last)][-4:] == [
