@@ -22,12 +22,15 @@ class Named(_Part, frozen=True):
 
 
 class BlobstoreRef(_Part, frozen=True):
-    """A bucket that somebody else owns."""
+    """A bucket that somebody else owns, named by exactly one of the two."""
 
     read_permission: bool = False
     write_permission: bool = False
-    application: str = ""
+    application: Annotated[str, msgspec.Meta(pattern=r"^([a-z][a-z0-9]+)?$")] = ""
+    """Of the same environment; the bucket's name is made as its owner makes it."""
+
     bucket_name: str = ""
+    """One of the environment's `aws.shared_buckets`."""
 
 
 class SftpUser(_Part, frozen=True):

@@ -43,12 +43,20 @@ class IamPolicy(_Part, frozen=True):
     policy_arn: str
 
 
+class SharedBucket(_Part, frozen=True):
+    """A bucket from elsewhere that applications may name, to read it or also to write it."""
+
+    bucket_name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]$")]
+    write_permission: bool = False
+
+
 class AwsEnvironment(_Part, frozen=True):
     """What an environment is on AWS."""
 
     host_header: str = ""
     environment_links: list[EnvironmentLink] = []
     iam_policies: list[IamPolicy] = []
+    shared_buckets: list[SharedBucket] = []
 
 
 class FreezeWindow(_Part, frozen=True, rename={"start": "from", "end": "until"}):

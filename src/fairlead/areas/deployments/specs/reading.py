@@ -69,8 +69,8 @@ def check_environment(chosen: Environment, within: Cluster) -> None:
 
 
 def check_references(app: Application, within: Environment) -> None:
-    """Invalid where a runtime takes a variable or a policy that the environment does not have."""
-    _settle(_unknown(app, within))
+    """Invalid where an application takes what the environment does not have or does not share."""
+    _settle([*_unknown(app, within), *_not_shared(app, within)])
 
 
 def _unknown(app: Application, within: Environment) -> Iterator[Problem]:
@@ -89,6 +89,24 @@ def _unknown(app: Application, within: Environment) -> Iterator[Problem]:
                     said = each.from_env.name
                     problem = f"not a variable of {within.full_name}: {said}"
                     yield Problem(at, problem, one_of(said, variables))
+
+
+def _not_shared(app: Application, within: Environment) -> Iterator[Problem]:
+    """The template gives rights to what is named here, so the environment's operator decides."""
+    shared = {each.bucket_name: each for each in within.aws.shared_buckets}
+    for n, store in enumerate(app.blobstores):
+        if store.ref is None or not (name := store.ref.bucket_name):
+            continue
+        at = f"blobstores[{n}].ref"
+        if name not in shared:
+            problem = f"not a shared bucket of {within.full_name}: {name[:80]}"
+            ask = "its operator shares one by aws.shared_buckets"
+            hint = f"{one_of(name, shared)}; {ask}" if shared else ask
+            yield Problem(f"{at}.bucket_name", problem, hint)
+        elif store.ref.write_permission and not shared[name].write_permission:
+            problem = f"{within.full_name} shares it to be read only: {name}"
+            hint = "ask its operator for write_permission in aws.shared_buckets"
+            yield Problem(f"{at}.write_permission", problem, hint)
 
 
 def check_servers(app: Application, within: Cluster) -> None:
@@ -130,6 +148,7 @@ def _settle(problems: Iterable[Problem]) -> None:
 def _application(app: Application) -> Iterator[Problem]:
     for part in ("targets", "blobstores", "databases", "runtimes", "secrets"):
         yield from _twice(part, [each.name for each in getattr(app, part)])
+    yield from _foreign(app)
     for n, runtime in enumerate(app.runtimes):
         at = f"runtimes[{n}]"
         names = [each.name for each in runtime.containers]
@@ -147,6 +166,20 @@ def _application(app: Application) -> Iterator[Problem]:
             if database.postgres.migrations:
                 hint = "keep one of the two"
                 yield Problem(f"{at}.migrations", "beside migrate_container", hint)
+
+
+def _foreign(app: Application) -> Iterator[Problem]:
+    for n, store in enumerate(app.blobstores):
+        if store.ref is None:
+            continue
+        at = f"blobstores[{n}].ref"
+        if bool(store.ref.application) == bool(store.ref.bucket_name):
+            yield Problem(at, "needs exactly one of application and bucket_name", "say whose it is")
+        elif store.ref.application and re.search("[-_]", store.name):
+            # images-shop of acme in dev would be called as images of shop in acme-dev is.
+            problem = f"a bucket's name does not say whose it is with this store: {store.name}"
+            hint = "name it by bucket_name, once the environment's aws.shared_buckets has it"
+            yield Problem(f"{at}.application", problem, hint)
 
 
 def _twice(at: str, names: list[str]) -> Iterator[Problem]:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fairlead import errors
-from fairlead.areas.deployments.specs import reading
+from fairlead.areas.deployments.specs import build, reading
 from tests.unit.areas.deployments.specs.files import APP, CLUSTER, ENV
 
 
@@ -109,3 +109,73 @@ def test_what_is_not_in_the_cluster_is_told() -> None:
         reading.check_environment(reading.environment({**ENV, "cluster_name": "west"}), cluster)
     reading.check_environment(reading.environment(ENV), cluster)
     reading.check_servers(reading.application(APP), cluster)
+
+
+def refused_store(ref: dict[str, Any], store: str = "images", shared: Any = ()) -> dict[str, str]:
+    """What is said of an application of prod-eu that names a bucket of somebody else."""
+    content = {"name": "evil", "blobstores": [{"name": store, "ref": ref}]}
+    env = reading.environment({**ENV, "aws": {"shared_buckets": [*shared]}})
+    with pytest.raises(errors.Invalid) as refused:
+        build.template_text(reading.application(content), env, reading.cluster(CLUSTER))
+    assert all(each.hint for each in refused.value.problems)
+    return problems(refused)
+
+
+VICTIM = "images-shop-acme-prod"
+READ = {"bucket_name": "reports"}
+
+
+@pytest.mark.parametrize("name", [VICTIM, "*", "images-*", "reports/../other", "Reports", "report"])
+def test_no_application_names_a_bucket_that_its_environment_does_not_share(name: str) -> None:
+    told = refused_store({"read_permission": True, "bucket_name": name}, shared=[READ])
+
+    assert told == {"blobstores[0].ref.bucket_name": f"not a shared bucket of prod-eu: {name}"}
+
+
+def test_the_refusal_says_what_is_shared_and_by_whom() -> None:
+    content = {"name": "evil", "blobstores": [{"name": "x", "ref": {"bucket_name": VICTIM}}]}
+    app = reading.application(content)
+
+    for shared, hint in (
+        ([], "its operator shares one by aws.shared_buckets"),
+        ([READ], "use one of: reports; its operator shares one by aws.shared_buckets"),
+    ):
+        env = reading.environment({**ENV, "aws": {"shared_buckets": shared}})
+        with pytest.raises(errors.Invalid) as refused:
+            reading.check_references(app, env)
+        assert [each.hint for each in refused.value.problems] == [hint]
+
+
+def test_a_bucket_that_is_shared_to_be_read_is_not_written() -> None:
+    told = refused_store({**READ, "write_permission": True}, shared=[READ])
+
+    assert told == {
+        "blobstores[0].ref.write_permission": "prod-eu shares it to be read only: reports"
+    }
+
+
+@pytest.mark.parametrize(
+    ("store", "ref", "path"),
+    [
+        # Each would lead to images-shop-acme-prod-eu, or to the buckets of all.
+        ("images", {"application": "shop-acme"}, ".application"),
+        ("images-shop", {"application": "acme"}, ".application"),
+        ("images_shop", {"application": "acme"}, ".application"),
+        ("images", {"application": "*"}, ".application"),
+        ("images-shop-acme", {}, ""),
+        ("images", {"application": "shop", "bucket_name": VICTIM}, ""),
+    ],
+)
+def test_no_application_puts_another_environments_bucket_together(
+    store: str, ref: dict[str, Any], path: str
+) -> None:
+    told = refused_store({"read_permission": True, **ref}, store)
+
+    assert [*told] == [f"blobstores[0].ref{path}"]
+
+
+def test_a_bucket_that_is_shared_must_have_a_buckets_name() -> None:
+    with pytest.raises(errors.Invalid) as refused:
+        reading.environment({**ENV, "aws": {"shared_buckets": [{"bucket_name": "*"}]}})
+
+    assert [*problems(refused)] == ["aws.shared_buckets[0].bucket_name"]

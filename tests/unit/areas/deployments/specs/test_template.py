@@ -6,9 +6,11 @@ from typing import Any
 
 import pytest
 
-from fairlead.areas.deployments.specs import reading, template
+from fairlead.areas.deployments.specs import build, reading, template
 from fairlead.areas.deployments.specs.naming import Site
 from tests.unit.areas.deployments.specs.files import APP, CLUSTER, ENV
+
+PLAIN = {"name": "app", "image": {"name": "shop"}}
 
 
 def site(app: Any = APP, env: Any = ENV, cluster: Any = CLUSTER) -> Site:
@@ -118,3 +120,27 @@ def test_a_demand_is_processor_and_memory() -> None:
     (container,) = properties(made(containers=containers), "WebTask")["ContainerDefinitions"]
 
     assert (container["Cpu"], container["Memory"], container["Command"]) == (512, 1024, ["run"])
+
+
+def test_rights_to_foreign_buckets_are_those_that_were_asked_for() -> None:
+    shared = [{"bucket_name": "reports", "write_permission": True}]
+    env = {**ENV, "aws": {"shared_buckets": shared}}
+    stores = [
+        {"name": "reports", "ref": {"bucket_name": "reports", "write_permission": True}},
+        {"name": "photos", "ref": {"application": "cart", "read_permission": True}},
+    ]
+    app = reading.application({**changed(APP, containers=[PLAIN]), "blobstores": stores})
+
+    text = build.template_text(app, reading.environment(env), reading.cluster(CLUSTER))
+
+    resources = json.loads(text)["Resources"]
+    (policy,) = properties(resources, "WebRole")["Policies"]
+    rights = [each for each in policy["PolicyDocument"]["Statement"] if "s3:" in str(each)]
+    assert [(each["Action"], each["Resource"]) for each in rights] == [
+        (["s3:PutObject", "s3:DeleteObject"], ["arn:aws:s3:::reports/*"]),
+        (
+            ["s3:GetObject", "s3:ListBucket"],
+            ["arn:aws:s3:::photos-cart-prod-eu", "arn:aws:s3:::photos-cart-prod-eu/*"],
+        ),
+    ]
+    assert not [name for name in resources if name.endswith("Bucket")]
