@@ -19,7 +19,7 @@ PACKAGES = ("pgbouncer", "libc-ares2", "libevent-2.1-7")
 _HOST = "127.0.0.1"
 _READY_SECONDS = 30.0
 
-Mode = Literal["session", "transaction"]
+Mode = Literal["session", "transaction", "statement"]
 
 
 class PgBouncer:

@@ -18,6 +18,7 @@ from fairlead import errors
 from fairlead.areas.deployments.migrations import scratch, units, version_table
 from fairlead.areas.deployments.migrations.files import Migration
 from fairlead.areas.deployments.migrations.statements import Statement
+from fairlead.clients.postgres import pooling
 from fairlead.clients.postgres.connection import Connection, Patience
 
 ADVISORY_KEY = 0x6661_6972
@@ -34,7 +35,7 @@ class Outcome:
 def run(url: str, wanted: Sequence[Migration], patience: Patience | None = None) -> Outcome:
     """Apply what is pending, as the URL's user; what was applied before stays, whatever happens."""
     patience = patience or Patience()
-    with scratch.admin(url) as connection, _alone(connection):
+    with scratch.admin(url) as connection, _alone(connection, url):
         limit = f"{patience.lock_seconds * 1000:.0f}"
         connection.execute("SELECT set_config('lock_timeout', %s, false)", (limit,))
         version_table.ensure(connection)
@@ -59,7 +60,8 @@ def _state(pending: bool, *, begun: bool) -> str:  # noqa: FBT001 - named where 
 
 
 @contextlib.contextmanager
-def _alone(connection: Connection) -> Iterator[None]:
+def _alone(connection: Connection, url: str) -> Iterator[None]:
+    pooling.check_session(connection, url)
     row = connection.execute("SELECT pg_try_advisory_lock(%s)", (ADVISORY_KEY,)).fetchone()
     if not row or not row[0]:
         raise errors.Unavailable(
