@@ -70,7 +70,8 @@ def _environment(mounts: Sequence[Mount]) -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"moment": _moment, "compact": _compact, "span": _span, "spoken": _spoken}
+    made.filters |= {"moment": _moment, "compact": _compact, "span": _span}
+    made.filters["spoken"] = _spoken
     return made
 
 
