@@ -298,6 +298,9 @@ def _rows(server: Connection, question: str, *values: str) -> list[tuple[Any, ..
     The owner of a database chooses its path, and with it operators that would run with the
     administrator's rights.
     """
-    with server.transaction():
-        server.execute("SET LOCAL search_path = pg_catalog")
-        return server.execute(question.encode(), values or None).fetchall()
+    try:
+        with server.transaction():
+            server.execute("SET LOCAL search_path = pg_catalog")
+            return server.execute(question.encode(), values or None).fetchall()
+    except psycopg.Error as error:
+        raise _told(error) from error

@@ -21,6 +21,7 @@ from fairlead.areas.deployments.migrations.statements import Statement
 from fairlead.clients.postgres import pooling
 from fairlead.clients.postgres.connection import Connection, Patience
 
+_MAY = "the user must be able to make and write public.fairlead_migrations"
 ADVISORY_KEY = 0x6661_6972
 """Of all runners of one database: PostgreSQL's advisory locks are per database."""
 
@@ -35,7 +36,11 @@ class Outcome:
 def run(url: str, wanted: Sequence[Migration], patience: Patience | None = None) -> Outcome:
     """Apply what is pending, as the URL's user; what was applied before stays, whatever happens."""
     patience = patience or Patience()
-    with scratch.admin(url) as connection, _alone(connection, url):
+    with (
+        _told("its version table", _MAY),
+        scratch.admin(url) as connection,
+        _alone(connection, url),
+    ):
         limit = f"{patience.lock_seconds * 1000:.0f}"
         connection.execute("SELECT set_config('lock_timeout', %s, false)", (limit,))
         version_table.ensure(connection)
@@ -47,7 +52,7 @@ def run(url: str, wanted: Sequence[Migration], patience: Patience | None = None)
 
 def status(url: str, wanted: Sequence[Migration]) -> list[tuple[Migration, str]]:
     """Each migration with `applied`, `partial` or `pending`; changes nothing."""
-    with scratch.admin(url) as connection:
+    with _told("its version table", _MAY), scratch.admin(url) as connection:
         known = version_table.applied(connection)
         pending = {each.version for each in version_table.pending(connection, wanted)}
     return [(each, _state(each.version in pending, begun=each.version in known)) for each in wanted]
@@ -78,9 +83,10 @@ def _alone(connection: Connection, url: str) -> Iterator[None]:
 def _apply(connection: Connection, migration: Migration, patience: Patience) -> None:
     parts = migration.units()
     done = version_table.applied(connection).get(migration.version)
-    for number in range(done.done if done else 0, len(parts)):
-        step = functools.partial(_unit, connection, migration, parts, number)
-        _patiently(step, migration, patience)
+    with _told(migration.name, "mend the migration; what failed is rolled back"):
+        for number in range(done.done if done else 0, len(parts)):
+            step = functools.partial(_unit, connection, migration, parts, number)
+            _patiently(step, migration, patience)
     if not parts:
         version_table.record(connection, migration, 0, 0)
     patience.tell(f"applied: {migration.name}")
@@ -101,17 +107,27 @@ def _patiently(step: Callable[[], None], migration: Migration, patience: Patienc
                 f"{migration.name}: a lock is held by others, attempt {attempt + 1} follows"
             )
             patience.sleep(patience.pause_seconds)
-        except psycopg.OperationalError as error:
-            raise errors.Unavailable(
-                f"{migration.name}: the database went away: {type(error).__name__}",
-                hint="run again: what was committed is recorded, the rest is rolled back",
-            ) from error
-        except psycopg.Error as error:
-            raise errors.Rejected(
-                f"{migration.name}: {error.diag.message_primary or type(error).__name__}",
-                hint="mend the migration; what failed is rolled back",
-            ) from error
     return None
+
+
+@contextlib.contextmanager
+def _told(about: str, hint: str) -> Iterator[None]:
+    """What the database says, sorted by whether another try may mend it; else with the hint."""
+    try:
+        yield
+    except psycopg.errors.LockNotAvailable as error:
+        raise errors.Unavailable(
+            f"{about}: locked by others",
+            hint="end the transaction that holds it (see pg_locks), and run again",
+        ) from error
+    except psycopg.OperationalError as error:
+        raise errors.Unavailable(
+            f"{about}: the database went away: {type(error).__name__}",
+            hint="run again: what was committed is recorded, the rest is rolled back",
+        ) from error
+    except psycopg.Error as error:
+        said = error.diag.message_primary or type(error).__name__
+        raise errors.Rejected(f"{about}: {said}", hint=hint) from error
 
 
 def _unit(

@@ -8,7 +8,8 @@ import pytest
 
 from fairlead import errors
 from fairlead.areas.deployments.migrations import files, runner, scratch, version_table
-from fairlead.clients.postgres.connection import Patience
+from fairlead.clients.postgres.connection import Patience, as_user
+from fairlead.clients.postgres.server.running import Databases
 
 # They count copies on a server that workers share: one after the other.
 pytestmark = pytest.mark.xdist_group("evaluation")
@@ -214,3 +215,18 @@ def test_a_folder_that_makes_no_sense_is_refused(
 
     with pytest.raises(errors.Rejected, match=said):
         files.read([tmp_path])
+
+
+def test_a_user_who_may_not_record_is_told_what_is_missing(
+    postgres_server: Databases, postgres_url: str
+) -> None:
+    name = postgres_url.rpartition("/")[2]
+    with psycopg.connect(postgres_server.admin_url, autocommit=True) as admin:
+        admin.execute(f'CREATE ROLE "{name}" LOGIN'.encode())
+        try:
+            with pytest.raises(errors.Rejected, match="version table: permission denied") as told:
+                runner.run(as_user(postgres_url, name, ""), [TABLE])
+        finally:
+            admin.execute(f'DROP ROLE "{name}"'.encode())
+
+    assert "public.fairlead_migrations" in told.value.hint
