@@ -119,7 +119,7 @@ async def test_a_canary_follows_its_replicas_within_a_step_in_few_requests(
         spent = running.writes - before
         await rollouts.admin.patch(rollouts.path("shop"), _replicas(0))
         found = await rollouts.until_so(
-            rollouts.path("shop"), lambda obj: "replicas 0" in obj["status"]["message"]
+            rollouts.path("shop"), lambda obj: "0 replicas" in obj["status"]["message"]
         )
         await running.settled()
         primary = await rollouts.admin.get(rollouts.deployment("shop-deployment"))

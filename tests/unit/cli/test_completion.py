@@ -50,7 +50,7 @@ def test_commands_come_from_the_table(press: Press) -> None:
 
 
 def test_kinds_are_known_without_a_store(press: Press) -> None:
-    assert press("get ro") == ["rollout", "rollouts"]
+    assert press("get ro") == ["rollout", "rollout-step", "rollouts"]
 
 
 @pytest.mark.parametrize("line", ["get rollout s", "pause ", "history sh", "logs s"])
