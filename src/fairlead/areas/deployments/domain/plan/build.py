@@ -15,15 +15,13 @@ from fairlead.areas.deployments.domain.classes import Impact
 from fairlead.areas.deployments.domain.plan import workload
 from fairlead.areas.deployments.domain.plan.graph import Branch, Kind, Plan, Step, check, last
 from fairlead.areas.deployments.domain.plan.steps import (
-    IDEMPOTENT_ATTEMPTS,
+    DATABASE_FLAGS,
+    JOIN,
     Observation,
     Steps,
-    destroyed,
-    existing,
+    of_databases,
 )
 from fairlead.areas.deployments.domain.spec import DeploymentSpec, Flag
-
-JOIN = "EvalJoin"
 
 
 def build(spec: DeploymentSpec, observed: Observation) -> Plan:
@@ -31,7 +29,7 @@ def build(spec: DeploymentSpec, observed: Observation) -> Plan:
     chosen = next((flag for flag in _MODES if spec.has(flag)), None)
     steps = Steps(spec, observed)
     if spec.workload is not None:
-        return check(workload.build(steps, chosen, JOIN))
+        return check(workload.build(steps, chosen))
     if chosen is None:
         return check(_full(steps))
     return check(Plan(chosen.value, _MODES[chosen](steps)))
@@ -81,37 +79,23 @@ def _full(steps: Steps) -> Plan:
         return Plan("full", _created(steps))
     if steps.spec.has(Flag.SEQUENTIAL):
         return Plan("full", _sequential(steps))
-    found: list[Step] = []
-    for database in steps.spec.databases:
-        upsert = steps.upsert(database)
-        found.append(upsert)
-        if database.migrates:
-            name = ("PGEval", Kind.PG_EVALUATE)
-            found.append(steps.on_database(*name, database, (upsert.name,)))
-    found.append(Step("CFPlan", Kind.CF_PLAN.value, attempts=IDEMPOTENT_ATTEMPTS))
-    join = Step(JOIN, Kind.EVAL_JOIN.value, last(found))
     branches = tuple(Branch(impact, _BRANCHES[impact](steps)) for impact in Impact)
-    return Plan("full", (*found, join), branches)
-
-
-def _runs(steps: Steps, after: str) -> tuple[Step, ...]:
-    migrating = [each for each in steps.spec.databases if each.migrates]
-    return tuple(step for each in migrating for step in steps.run(each, (after,)))
+    return Plan("full", steps.evaluation(), branches)
 
 
 def _downtime(steps: Steps) -> tuple[Step, ...]:
     down = _scale("ScaleDown", (JOIN,))
-    both = (_update("InfraMigrate", "new", "kept", (down.name,)), *_runs(steps, down.name))
+    both = (_update("InfraMigrate", "new", "kept", (down.name,)), *steps.runs(down.name))
     return down, *both, _scale("ScaleUp", last(both))
 
 
 def _before(steps: Steps) -> tuple[Step, ...]:
-    both = (_update("InfraMigrate", "kept", "kept", (JOIN,)), *_runs(steps, JOIN))
+    both = (_update("InfraMigrate", "kept", "kept", (JOIN,)), *steps.runs(JOIN))
     return *both, _update("VersionMigrate", "new", "restored", last(both))
 
 
 def _parallel(steps: Steps) -> tuple[Step, ...]:
-    return _update("CFUpsert", "new", "new", (JOIN,)), *_runs(steps, JOIN)
+    return _update("CFUpsert", "new", "new", (JOIN,)), *steps.runs(JOIN)
 
 
 def _nop(_: Steps) -> tuple[Step, ...]:
@@ -154,31 +138,16 @@ def _infra_only(steps: Steps) -> tuple[Step, ...]:
     return (_create("InfraMigrate", "zero"),)
 
 
-def _destroy(steps: Steps) -> tuple[Step, ...]:
-    existing(steps, Flag.DESTROY_DATABASE)
-    down = _scale("ScaleDown")
-    return down, *destroyed(steps, down.name)
-
-
-def _recreate(steps: Steps) -> tuple[Step, ...]:
-    existing(steps, Flag.RECREATE_DATABASE)
-    down = _scale("ScaleDown")
-    gone = destroyed(steps, down.name)
-    made = steps.chains(last(gone))
-    return down, *gone, *made, _scale("ScaleUp", last(made))
-
-
-def _db_only(steps: Steps) -> tuple[Step, ...]:
-    existing(steps, Flag.DB_ONLY)
-    return steps.chains()
+def _on_databases(flag: Flag) -> Callable[[Steps], tuple[Step, ...]]:
+    return lambda steps: of_databases(
+        steps, flag, _scale("ScaleDown"), lambda after: _scale("ScaleUp", after)
+    )
 
 
 _MODES: Mapping[Flag, Callable[[Steps], tuple[Step, ...]]] = {
     Flag.IMPORT_RESOURCES: _import,
     Flag.INFRA_ONLY: _infra_only,
-    Flag.DESTROY_DATABASE: _destroy,
-    Flag.RECREATE_DATABASE: _recreate,
-    Flag.DB_ONLY: _db_only,
+    **{flag: _on_databases(flag) for flag in DATABASE_FLAGS},
     Flag.QUICK: _quick,
 }
 """What a flag makes of the plan; the first that a request has decides."""

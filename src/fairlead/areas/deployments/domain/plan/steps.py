@@ -1,16 +1,18 @@
 """The steps on databases, which are the same wherever the rest of a plan runs."""
 
 import datetime as dt
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import msgspec
 
 from fairlead import errors
-from fairlead.areas.deployments.domain.plan.graph import Kind, Step
+from fairlead.areas.deployments.domain.plan.graph import Kind, Step, last
 from fairlead.areas.deployments.domain.spec import Database, DeploymentSpec, Flag, Server, Work
 
-IDEMPOTENT_ATTEMPTS = 3
+JOIN = "EvalJoin"
+DATABASE_FLAGS = (Flag.DESTROY_DATABASE, Flag.RECREATE_DATABASE, Flag.DB_ONLY)
+_IDEMPOTENT_ATTEMPTS = 3
 _MIGRATION = dt.timedelta(hours=6)
 
 
@@ -56,7 +58,7 @@ class Steps:
             kind.value,
             after,
             words,
-            1 if once else IDEMPOTENT_ATTEMPTS,
+            1 if once else _IDEMPOTENT_ATTEMPTS,
             _MIGRATION if kind is Kind.PG_MIGRATE else dt.timedelta(hours=1),
         )
 
@@ -68,6 +70,23 @@ class Steps:
         migrate = self.on_database("PGMigrate", Kind.PG_MIGRATE, database, after)
         cleanup = self.on_database("PGCleanup", Kind.PG_CLEANUP, database, (migrate.name,))
         return migrate, cleanup
+
+    def runs(self, after: str) -> tuple[Step, ...]:
+        """What an evaluation is followed by, for each database that brings migrations."""
+        migrating = [each for each in self.spec.databases if each.migrates]
+        return tuple(step for each in migrating for step in self.run(each, (after,)))
+
+    def evaluation(self) -> tuple[Step, ...]:
+        """What is asked before a branch is chosen, and EvalJoin, which chooses it."""
+        found: list[Step] = []
+        for database in self.spec.databases:
+            upsert = self.upsert(database)
+            found.append(upsert)
+            if database.migrates:
+                name = ("PGEval", Kind.PG_EVALUATE)
+                found.append(self.on_database(*name, database, (upsert.name,)))
+        found.append(Step("CFPlan", Kind.CF_PLAN.value, attempts=_IDEMPOTENT_ATTEMPTS))
+        return *found, Step(JOIN, Kind.EVAL_JOIN.value, last(found))
 
     def chains(self, after: tuple[str, ...] = ()) -> tuple[Step, ...]:
         """For each database upsert, run and clean-up."""
@@ -109,7 +128,24 @@ def _work(spec: DeploymentSpec, database: Database, *, rotate: bool) -> Work:
     )
 
 
-def existing(steps: Steps, flag: Flag) -> None:
+def of_databases(
+    steps: Steps, flag: Flag, down: Step, up: Callable[[tuple[str, ...]], Step]
+) -> tuple[Step, ...]:
+    """The plan of a flag that is about databases alone; the version stops meanwhile."""
+    _check_existing(steps, flag)
+    if flag is Flag.DB_ONLY:
+        return steps.chains()
+    gone = tuple(
+        steps.on_database("PGDestroy", Kind.PG_DESTROY, each, (down.name,))
+        for each in steps.spec.databases
+    )
+    if flag is Flag.DESTROY_DATABASE:
+        return down, *gone
+    made = steps.chains(last(gone))
+    return down, *gone, *made, up(last(made))
+
+
+def _check_existing(steps: Steps, flag: Flag) -> None:
     if not steps.observed.exists:
         raise errors.Rejected(
             f"{flag.value} is for a stack that is there, and it is missing: {steps.spec.stack}",
@@ -120,10 +156,3 @@ def existing(steps: Steps, flag: Flag) -> None:
             f"{flag.value} is for an application with databases: {steps.spec.app}",
             hint=f"deploy without {flag.value}",
         )
-
-
-def destroyed(steps: Steps, after: str) -> tuple[Step, ...]:
-    return tuple(
-        steps.on_database("PGDestroy", Kind.PG_DESTROY, each, (after,))
-        for each in steps.spec.databases
-    )

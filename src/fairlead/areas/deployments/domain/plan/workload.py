@@ -10,16 +10,15 @@ missing has no version that could be disturbed: PGMigrate > VersionMigrate.
 """
 
 import datetime as dt
-from collections.abc import Callable, Mapping
 
 from fairlead import errors
 from fairlead.areas.deployments.domain.classes import Impact
-from fairlead.areas.deployments.domain.plan.graph import Branch, Kind, Plan, Step, last
+from fairlead.areas.deployments.domain.plan.graph import Branch, Plan, Step, last
 from fairlead.areas.deployments.domain.plan.steps import (
-    IDEMPOTENT_ATTEMPTS,
+    DATABASE_FLAGS,
+    JOIN,
     Steps,
-    destroyed,
-    existing,
+    of_databases,
 )
 from fairlead.areas.deployments.domain.spec import Flag
 
@@ -30,16 +29,21 @@ _LONGEST_ROLLOUT = dt.timedelta(days=7)
 """It may wait for windows and for people."""
 
 
-def build(steps: Steps, chosen: Flag | None, join: str) -> Plan:
+def build(steps: Steps, chosen: Flag | None) -> Plan:
     """The plan that a flag makes, or the full one."""
     if chosen is None:
-        return _full(steps, join)
-    if chosen not in _MODES:
-        raise errors.Rejected(
-            f"{chosen.value} is for infrastructure, and a workload has none",
-            hint=f"deploy without {chosen.value}",
+        return _full(steps)
+    if chosen is Flag.QUICK:
+        return Plan(chosen.value, _quick(steps))
+    if chosen in DATABASE_FLAGS:
+        made = of_databases(
+            steps, chosen, _stop(steps), lambda after: _version(steps, "ScaleUp", after)
         )
-    return Plan(chosen.value, _MODES[chosen](steps))
+        return Plan(chosen.value, made)
+    raise errors.Rejected(
+        f"{chosen.value} is for infrastructure, and a workload has none",
+        hint=f"deploy without {chosen.value}",
+    )
 
 
 def _words(steps: Steps) -> dict[str, object]:
@@ -61,7 +65,7 @@ def _made(steps: Steps) -> tuple[Step, ...]:
     return *migrated, _version(steps, "VersionMigrate", last(migrated))
 
 
-def _full(steps: Steps, join: str) -> Plan:
+def _full(steps: Steps) -> Plan:
     if not steps.observed.exists:
         return Plan("full", _made(steps))
     if steps.spec.has(Flag.SEQUENTIAL):
@@ -69,35 +73,21 @@ def _full(steps: Steps, join: str) -> Plan:
         migrated = steps.whole((down.name,))
         up = _version(steps, "ScaleUp", last((down, *migrated)))
         return Plan("full", (down, *migrated, up))
-    found: list[Step] = []
-    for database in steps.spec.databases:
-        upsert = steps.upsert(database)
-        found.append(upsert)
-        if database.migrates:
-            name = ("PGEval", Kind.PG_EVALUATE)
-            found.append(steps.on_database(*name, database, (upsert.name,)))
-    found.append(Step("CFPlan", Kind.CF_PLAN.value, attempts=IDEMPOTENT_ATTEMPTS))
-    joined = Step(join, Kind.EVAL_JOIN.value, last(found))
-    branches = tuple(Branch(impact, _branch(steps, impact, join)) for impact in Impact)
-    return Plan("full", (*found, joined), branches)
+    branches = tuple(Branch(impact, _branch(steps, impact)) for impact in Impact)
+    return Plan("full", steps.evaluation(), branches)
 
 
-def _branch(steps: Steps, impact: Impact, join: str) -> tuple[Step, ...]:
+def _branch(steps: Steps, impact: Impact) -> tuple[Step, ...]:
     if impact is Impact.NOP:
-        return (_version(steps, "VersionMigrate", (join,)),)
+        return (_version(steps, "VersionMigrate", (JOIN,)),)
     if impact is Impact.PARALLEL:
-        return _version(steps, "VersionMigrate", (join,)), *_runs(steps, join)
+        return _version(steps, "VersionMigrate", (JOIN,)), *steps.runs(JOIN)
     if impact is Impact.BEFORE:
-        runs = _runs(steps, join)
-        return *runs, _version(steps, "VersionMigrate", last(runs) or (join,))
-    down = _stop(steps, (join,))
-    runs = _runs(steps, down.name)
+        runs = steps.runs(JOIN)
+        return *runs, _version(steps, "VersionMigrate", last(runs) or (JOIN,))
+    down = _stop(steps, (JOIN,))
+    runs = steps.runs(down.name)
     return down, *runs, _version(steps, "ScaleUp", last((down, *runs)))
-
-
-def _runs(steps: Steps, after: str) -> tuple[Step, ...]:
-    migrating = [each for each in steps.spec.databases if each.migrates]
-    return tuple(step for each in migrating for step in steps.run(each, (after,)))
 
 
 def _quick(steps: Steps) -> tuple[Step, ...]:
@@ -107,30 +97,3 @@ def _quick(steps: Steps) -> tuple[Step, ...]:
     if steps.spec.has(Flag.SEQUENTIAL) or not steps.migrating():
         return (version,)
     return version, *steps.chains()
-
-
-def _destroy(steps: Steps) -> tuple[Step, ...]:
-    existing(steps, Flag.DESTROY_DATABASE)
-    down = _stop(steps)
-    return down, *destroyed(steps, down.name)
-
-
-def _recreate(steps: Steps) -> tuple[Step, ...]:
-    existing(steps, Flag.RECREATE_DATABASE)
-    down = _stop(steps)
-    gone = destroyed(steps, down.name)
-    made = steps.chains(last(gone))
-    return down, *gone, *made, _version(steps, "ScaleUp", last(made))
-
-
-def _db_only(steps: Steps) -> tuple[Step, ...]:
-    existing(steps, Flag.DB_ONLY)
-    return steps.chains()
-
-
-_MODES: Mapping[Flag, Callable[[Steps], tuple[Step, ...]]] = {
-    Flag.DESTROY_DATABASE: _destroy,
-    Flag.RECREATE_DATABASE: _recreate,
-    Flag.DB_ONLY: _db_only,
-    Flag.QUICK: _quick,
-}
