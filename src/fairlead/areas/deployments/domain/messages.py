@@ -239,8 +239,8 @@ class ObserveStep:
 
 POLL = dt.timedelta(seconds=5)
 LONGEST_POLL = dt.timedelta(minutes=1)
-MOST_POLLS = 720
-"""Before any step, about 12 h: a stack whose review nobody ends moves for ever."""
+LONGEST_WAIT = dt.timedelta(hours=12)
+"""Before any step: a stack whose review nobody ends moves for ever."""
 
 
 def pause(polls: int) -> dt.timedelta:

@@ -1,6 +1,7 @@
 """What happens to a deployment, by the document's names where it has one."""
 
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from fairlead.areas.deployments.domain.classes import Impact
 from fairlead.areas.deployments.domain.infrastructure import StackStatus
@@ -37,6 +38,8 @@ class Triggered:
 @dataclass(frozen=True, slots=True)
 class StackWait:
     """Event: it waits for the infrastructure to settle."""
+
+    at: datetime
 
 
 @dataclass(frozen=True, slots=True)

@@ -122,7 +122,7 @@ def _take(draft: Draft, command: Command) -> None:
         case messages.TriggerDeployment():
             if draft.state.status is Status.QUEUED:
                 draft.record(events.Triggered())
-                draft.record(events.StackWait())
+                draft.record(events.StackWait(draft.now))
                 draft.effects.append(messages.StabilizeStack(draft.spec))
         case messages.Supersede(newer):
             if draft.state.status is Status.QUEUED:
@@ -190,9 +190,12 @@ def _settled(draft: Draft) -> None:
     observed = draft.state.observed
     if draft.state.status is not Status.WAITING or observed is None:
         return
-    if observed.status.moving and draft.state.polls >= messages.MOST_POLLS:
+    since = draft.state.waiting_since
+    # By time and not by how often we looked: whoever writes events of stacks makes us look.
+    if observed.status.moving and since and draft.now - since >= messages.LONGEST_WAIT:
         told = observed.detail or observed.status.value
-        _fail_waiting(draft, f"the stack does not settle, after {draft.state.polls} looks: {told}")
+        hours = messages.LONGEST_WAIT.seconds // 3600
+        _fail_waiting(draft, f"the stack has not settled for {hours} h: {told}")
         return
     if observed.status.moving:
         # Asked again by us: what moves may be another's update, whose end nobody tells us.

@@ -2,6 +2,7 @@
 
 import enum
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from typing import assert_never
 
 from fairlead.areas.deployments.domain.classes import Impact
@@ -63,6 +64,7 @@ class Deployment:
     by: str = ""
     stored: bool = False
     observed: events.StackObserved | None = None
+    waiting_since: datetime | None = None
     polls: int = 0
     """How often the infrastructure was found to be moving."""
 
@@ -124,8 +126,8 @@ def _waiting(state: Deployment, event: _Waiting) -> Deployment:
             return replace(state, stored=True)
         case events.Triggered():
             return replace(state, status=Status.TRIGGERED)
-        case events.StackWait():
-            return replace(state, status=Status.WAITING)
+        case events.StackWait(at):
+            return replace(state, status=Status.WAITING, waiting_since=at)
         case events.StackObserved():
             return replace(state, observed=event)
         case events.StackAvailable(plan):

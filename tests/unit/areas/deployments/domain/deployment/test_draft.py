@@ -11,7 +11,7 @@ from fairlead.areas.deployments.domain.plan.build import build
 from fairlead.areas.deployments.domain.plan.steps import Observation
 from fairlead.areas.deployments.domain.spec import Flag
 from fairlead.engine.messages import ChildEnded, Send, StreamName
-from fairlead.engine.testing import Given, given
+from fairlead.engine.testing import START, Given, given
 from tests.unit.areas.deployments.domain.samples import BARE, flagged
 
 QUICK = flagged(Flag.QUICK, spec=BARE)
@@ -24,7 +24,7 @@ def begun(parent: str = "trigger/t", *further: events.Event) -> Given:
     return given(DEPLOYMENT, requested, *further)
 
 
-WAITS = (events.Triggered(), events.StackWait())
+WAITS = (events.Triggered(), events.StackWait(START))
 RUNS = (*WAITS, events.StackAvailable(PLAN), events.Running(), events.RunStep(STEP, 1))
 ENDS = {
     "superseded": (begun(), messages.Supersede("e"), False),

@@ -116,12 +116,18 @@ def test_what_moves_is_asked_about_again_by_ourselves() -> None:
 def test_a_stack_that_never_settles_is_not_waited_for_without_end() -> None:
     """REVIEW_IN_PROGRESS: somebody made a change set for a new stack, and never executed it."""
     told = Told(SPEC).settle(StackStatus.PROGRESS)
-    told.state = replace(told.state, polls=messages.MOST_POLLS)
+    moving = messages.ReportStackStatus(StackStatus.PROGRESS, "REVIEW_IN_PROGRESS")
+    for _ in range(1000):
+        told.tell(messages.Observe())
+        assert told.tell(moving).state.status is Status.WAITING, "looks alone end nothing"
+    assert told.state.waiting_since is not None
+    before = told.state.waiting_since - messages.LONGEST_WAIT
+    told.state = replace(told.state, waiting_since=before)
 
-    then = told.tell(messages.ReportStackStatus(StackStatus.PROGRESS, "REVIEW_IN_PROGRESS"))
+    then = told.tell(moving)
 
     assert then.state.status is Status.FAILED
-    assert then.state.reason == "the stack does not settle, after 720 looks: REVIEW_IN_PROGRESS"
+    assert then.state.reason == "the stack has not settled for 12 h: REVIEW_IN_PROGRESS"
     (send,) = then.decision.sends
     assert isinstance(send.command, messages.ReportEnd)
     assert send.command.outcome is Outcome.FAILED
