@@ -18,6 +18,7 @@ MOST_BYTES = 256 * 1024
 MOST_MIGRATIONS = 300
 """Of one database: each is a question to GitHub."""
 
+_AT_ONCE = 8
 _MOST_SNAPSHOTS = 4
 _DOWN = (".down.sql", ".undo.sql", ".rollback.sql")
 
@@ -68,14 +69,21 @@ class Repositories:
         else:
             found = await self._snapshot(self._address(source), source.commit)
             names = await asyncio.to_thread(found.names, path)
-        up = [name for name in names if name.endswith(".sql") and not name.endswith(_DOWN)]
-        wanted = sorted(up)
+        wanted = sorted(
+            name for name in names if name.endswith(".sql") and not name.endswith(_DOWN)
+        )
         if len(wanted) > MOST_MIGRATIONS:
             raise errors.Rejected(
                 f"more than {MOST_MIGRATIONS} SQL files: {path}",
                 hint="squash those that every database has",
             )
-        return {name: _text(name, await self.read(source, f"{path}/{name}")) for name in wanted}
+        texts: dict[str, str] = {}
+        # One after the other, the last of them would overrun the time that an effect has.
+        for at in range(0, len(wanted), _AT_ONCE):
+            some = wanted[at : at + _AT_ONCE]
+            read = await asyncio.gather(*(self.read(source, f"{path}/{name}") for name in some))
+            texts |= {name: _text(name, data) for name, data in zip(some, read, strict=True)}
+        return texts
 
     async def resolve(self, source: Source) -> str:
         if source.provider == "github":

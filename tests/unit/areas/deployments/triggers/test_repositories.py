@@ -69,3 +69,22 @@ async def test_a_server_that_is_away_is_told_without_the_token(tmp_path: Path) -
         await repositories.read(Source("gitlab", "a/b", "", "c" * 40), "a.yaml")
 
     assert "very-secret" not in f"{away.value.message} {away.value.hint}"
+
+
+async def test_every_sql_file_of_a_folder_comes_along_and_no_way_back(tmp_path: Path) -> None:
+    """More of them than are read at once."""
+    work = hosted(tmp_path)
+    wanted = {f"{n:04}_a.sql": f"SELECT {n}" for n in range(19)}
+    beside = {"0001_a.down.sql": "no", "notes.md": "no"}
+    commit = contents.tag(
+        work, "v1", {f"sql/{name}": text.encode() for name, text in (wanted | beside).items()}
+    )
+    served(tmp_path, work)
+    with contents.serving_git(tmp_path) as address:
+        host = GitHost(address.removesuffix("/.git"))
+        repositories = Repositories(GitHub(Account()), {"gitlab": host})
+
+        found = await repositories.migrations(Source("gitlab", "acme/shop", "", commit), "sql")
+
+    assert found == wanted
+    assert list(found) == sorted(wanted)
