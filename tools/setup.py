@@ -34,7 +34,10 @@ def main(wanted: str) -> int:
     lock = ROOT / "requirements" / f"{wanted}.txt"
     say(f"installing {lock.relative_to(ROOT)}")
     python = str(VENV / "bin" / "python")
-    sync = ["pip", "install", "--quiet", "--python", python, "--require-hashes", "-r", str(lock)]
+    # Compiled now, because where the environment forbids Python to keep what it compiled, every
+    # start would compile all of it again.
+    sync = ["pip", "install", "--quiet", "--compile-bytecode", "--python", python]
+    sync += ["--require-hashes", "-r", str(lock)]
     try:
         run([uv, *sync])
     except subprocess.CalledProcessError:
