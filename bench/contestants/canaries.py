@@ -13,7 +13,7 @@ from tools.cluster.control_plane import NODE
 
 NAMESPACE = "bench"
 OLD, NEW = "registry.example/web:1", "registry.example/web:2"
-SHARE = 10
+WEIGHT = 10
 """The first step of every canary; there it pauses until somebody says more."""
 
 
@@ -63,7 +63,7 @@ class Contestant(Protocol):
         ...
 
     def is_paused(self, shown: Object) -> bool:
-        """Whether the new version has its first share and waits there."""
+        """Whether the new version has its first weight and waits there."""
         ...
 
 

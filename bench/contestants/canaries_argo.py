@@ -36,7 +36,7 @@ class ArgoRollouts:
         return [str(self._built.program), *where, *ports, *_BRAKE, "--loglevel=error"]
 
     def makes(self, name: str) -> Iterable[canaries.Write]:
-        steps = [{"setWeight": canaries.SHARE}, {"pause": {}}]
+        steps = [{"setWeight": canaries.WEIGHT}, {"pause": {}}]
         spec = {
             "replicas": 1,
             "selector": {"matchLabels": {"app": name}},

@@ -70,7 +70,7 @@ class Operator:
             },
             "serviceSpec": {"ports": [{"port": 80, "targetPort": 8080}]},
             "provider": {self._provider: {}},
-            "strategy": {"steps": [canaries.SHARE], "approve": True},
+            "strategy": {"steps": [canaries.WEIGHT], "approve": True},
         }
         yield canaries.Write(CANARIES, Key(canaries.NAMESPACE, name), {"spec": spec})
 
@@ -86,10 +86,10 @@ class Operator:
         return bool((shown.get("status") or {}).get("phase") == "Stable")
 
     def is_paused(self, shown: Object) -> bool:
-        """Its share is shown by what carries the route, and only a person is waited for."""
+        """Its weight is shown by what carries the route, and only a person is waited for."""
         status = shown.get("status") or {}
         told = (status.get("phase"), status.get("canaryWeight"))
-        return told == ("AwaitingApproval", canaries.SHARE)
+        return told == ("AwaitingApproval", canaries.WEIGHT)
 
 
 def _of_istio() -> Iterable[bytes]:

@@ -110,9 +110,9 @@ def one_of(word: str, known: Iterable[str]) -> str:
 
 
 def percent(value: int) -> Percent:
-    """A whole share of 100, or Rejected."""
+    """A whole percent, or Rejected."""
     if isinstance(value, bool) or not 0 <= value <= ALL:
-        raise errors.Rejected(f"share outside 0-100: {value}", hint="use whole percents")
+        raise errors.Rejected(f"percent outside 0-100: {value}", hint="use whole percents")
     return Percent(value)
 
 

@@ -20,6 +20,7 @@ LEFT = (
 """Names that left; what they are called now is in docs and code."""
 
 SAID = (
+    r"(?:route|pace)\.share",
     "at home", "being made since", "berths?", "errands?", "flotillas?", "founding", "go home",
     "goes home", "going home", "homing", "second look", "share of (?:the )?requests", "shelf",
     "shipyards?", "stations?", "surroundings", "taken back", "took .{1,20} home",
@@ -81,6 +82,7 @@ def test_every_exception_for_a_name_is_still_needed() -> None:
         "route = AT_HOME",
         "cache ──► queue ──► Door.look(key)",
         "# One of the stations.",
+        "weight = state.rollout.route.share",
     ],
 )
 def test_a_word_that_left_is_found(text: str) -> None:

@@ -61,7 +61,7 @@ async def test_approve_moves_the_weights_before_your_eyes_in_every_tab(
             await expect(bar).to_have_attribute("aria-label", "v1 has 50 %, v2 has 50 %")
             await expect(each.get_by_text("Approved")).to_be_visible()
             assert await untouched(each)
-    assert plane.behind.share("shop") == 50
+    assert plane.behind.weight("shop") == 50
     assert window.complaints == []
 
 
@@ -75,7 +75,7 @@ async def test_abort_asks_first_and_then_returns_all_traffic_to_stable(
 
         await page.get_by_role("button", name="Abort").click()
         await page.get_by_role("button", name="Cancel").click()
-        left = plane.behind.share("shop")
+        left = plane.behind.weight("shop")
         await page.get_by_role("button", name="Abort").click()
         await page.get_by_label("Why").fill("empty baskets")
         await page.get_by_role("dialog").get_by_role("button", name="Abort").click()
@@ -86,7 +86,7 @@ async def test_abort_asks_first_and_then_returns_all_traffic_to_stable(
         await expect(page.get_by_role("button", name="Abort")).to_have_count(0)
         assert await untouched(page)
     assert left == 10
-    assert plane.behind.share("shop") == 0
+    assert plane.behind.weight("shop") == 0
     assert window.complaints == []
 
 
@@ -103,7 +103,7 @@ async def test_promote_and_roll_back_to_a_kept_version(plane: Plane, window: Win
         await page.get_by_role("dialog").get_by_role("button", name="Roll back").click()
 
         await expect(page.locator(".lead")).to_contain_text("v1 has had all traffic")
-    assert plane.behind.share("shop") == 0
+    assert plane.behind.weight("shop") == 0
 
 
 async def test_the_keyboard_is_enough_and_keeps_its_place(plane: Plane, window: Window) -> None:
@@ -129,7 +129,7 @@ async def test_the_keyboard_is_enough_and_keeps_its_place(plane: Plane, window: 
         await expect(page.locator(".head")).to_contain_text("Rolled back")
     assert first == "Skip to the content"
     assert kept == after == "verb-abort"
-    assert plane.behind.share("shop") == 0
+    assert plane.behind.weight("shop") == 0
 
 
 async def test_a_refusal_is_told_with_its_hint(plane: Plane, window: Window) -> None:

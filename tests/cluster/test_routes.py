@@ -34,7 +34,7 @@ MATCHES = (
 ROUTES = {
     "primary only": PRIMARY_ONLY,
     "joined": STANDBY,
-    "a share": only_split(10),
+    "a weight": only_split(10),
     "all": only_split(100),
     "matches": Route(joined=True, matches=MATCHES),
     "copies": Route(joined=True, mirror=Percent(30)),

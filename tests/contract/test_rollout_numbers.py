@@ -35,8 +35,8 @@ class Traffic(Protocol):
     @property
     def numbers(self) -> Numbers: ...
 
-    async def pass_by(self, requests: int, share: int) -> None:
-        """So many requests while the canary has this share; then a moment is counted."""
+    async def pass_by(self, requests: int, weight: int) -> None:
+        """So many requests while the canary has this weight; then a moment is counted."""
         ...
 
 
@@ -47,12 +47,12 @@ class FakeTraffic:
         self.numbers = fleet.Counted()
         self._at = dt.datetime(2026, 1, 1, tzinfo=dt.UTC)
 
-    async def pass_by(self, requests: int, share: int) -> None:
+    async def pass_by(self, requests: int, weight: int) -> None:
         self._at += dt.timedelta(seconds=1)
-        canary = requests * share // 100
+        canary = requests * weight // 100
         for slot, count, its in (
-            (Slot.PRIMARY, requests - canary, 100 - share),
-            (Slot.CANARY, canary, share),
+            (Slot.PRIMARY, requests - canary, 100 - weight),
+            (Slot.CANARY, canary, weight),
         ):
             failed = count if slot is Slot.CANARY else 0
             times = (5.0, 9.0) if count else (None, None)
@@ -68,7 +68,7 @@ class EnvoyTraffic:
         self._proxy = machine.workloads["shop"].proxy
         self._site = site
         self._url = f"http://127.0.0.1:{port}/"
-        self._share = 0
+        self._weight = 0
 
     async def open(self) -> None:
         for slot, version in zip((Slot.PRIMARY, Slot.CANARY), self._site.versions, strict=True):
@@ -77,10 +77,10 @@ class EnvoyTraffic:
             await self._shown(PRIMARY_ONLY if slot is Slot.PRIMARY else STANDBY)
         await self.numbers.sample("shop")
 
-    async def pass_by(self, requests: int, share: int) -> None:
-        if share != self._share:
-            await self._shown(only_split(share))
-            self._share = share
+    async def pass_by(self, requests: int, weight: int) -> None:
+        if weight != self._weight:
+            await self._shown(only_split(weight))
+            self._weight = weight
         if requests:
             await Load(self._url).send(requests)
         await until_timed(self._proxy)
@@ -151,11 +151,11 @@ async def test_each_moment_tells_of_itself_alone_and_the_oldest_comes_first(
     assert points[0].at < points[1].at
 
 
-async def test_both_slots_are_told_apart_with_their_shares_and_failures(traffic: Traffic) -> None:
+async def test_both_slots_are_told_apart_with_their_weights_and_failures(traffic: Traffic) -> None:
     await traffic.pass_by(100, 50)
 
     (primary,), (canary,) = of(Slot.PRIMARY, traffic), of(Slot.CANARY, traffic)
-    assert (primary.share, canary.share) == (50, 50)
+    assert (primary.weight, canary.weight) == (50, 50)
     assert primary.requests + canary.requests == 100
     assert canary.requests > 0
     assert (primary.failed, canary.failed) == (0, canary.requests)

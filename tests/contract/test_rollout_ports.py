@@ -117,7 +117,7 @@ async def test_a_baseline_stands_beside_the_canary_and_leaves_with_it(site: Site
 
     async def shown() -> bool:
         seen = await site.shown()
-        return seen is not None and (seen.order, seen.share, seen.drift) == (order, 20, "")
+        return seen is not None and (seen.order, seen.weight, seen.drift) == (order, 20, "")
 
     await site.until(shown)
     for route in (COMPARED, PRIMARY_ONLY):
@@ -132,15 +132,15 @@ async def test_a_baseline_stands_beside_the_canary_and_leaves_with_it(site: Site
     await site.until(gone)
 
 
-async def test_a_route_shows_its_order_and_its_share(site: Site) -> None:
+async def test_a_route_shows_its_order_and_its_weight(site: Site) -> None:
     await site.ensure(Slot.PRIMARY, site.versions[0], 1)
     await site.ensure(Slot.CANARY, site.versions[1], 1)
     for route in (PRIMARY_ONLY, STANDBY, only_split(10), only_split(100), STANDBY, PRIMARY_ONLY):
         order = await site.route(route)
 
-        async def so(order: int = order, share: int = route.share) -> bool:
+        async def so(order: int = order, weight: int = route.weight) -> bool:
             shown = await site.shown()
-            return shown is not None and (shown.order, shown.share) == (order, share)
+            return shown is not None and (shown.order, shown.weight) == (order, weight)
 
         await site.until(so)
 
@@ -156,7 +156,7 @@ async def test_a_canary_grows_under_its_weight(site: Site) -> None:
     async def known() -> bool:
         pods, shown = await site.pods(Slot.CANARY), await site.shown()
         grown = pods is not None and (pods.desired, pods.known) == (3, 3)
-        return grown and shown is not None and (shown.order, shown.share) == (order, 50)
+        return grown and shown is not None and (shown.order, shown.weight) == (order, 50)
 
     await site.until(known)
 
@@ -171,7 +171,7 @@ async def test_a_late_route_of_a_lower_number_changes_nothing(site: Site) -> Non
 
     async def so() -> bool:
         shown = await site.shown()
-        return shown is not None and (shown.order, shown.share) == (order, 0)
+        return shown is not None and (shown.order, shown.weight) == (order, 0)
 
     await site.until(so)
 

@@ -98,7 +98,7 @@ class DataplanePlatform:
         return Slots(*[await self._pods(slot) for slot in Slot])
 
     async def route(self, wanted: messages.SetRoute) -> None:
-        self._note("route", f"{wanted.order}: {wanted.route.share} joined={wanted.route.joined}")
+        self._note("route", f"{wanted.order}: {wanted.route.weight} joined={wanted.route.joined}")
         for _ in range(5):
             desired = DesiredRoute(wanted.order, wanted.route, dt.datetime.now(dt.UTC))
             try:

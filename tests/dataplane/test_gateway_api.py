@@ -29,7 +29,7 @@ URL = f"http://127.0.0.1:{gateways.PORT}/"
 PARENTS = [{"name": "public"}]
 SPEC = Spec(
     Strategy(
-        steps=tuple(Pace(Percent(share)) for share in (10, 50)),
+        steps=tuple(Pace(Percent(weight)) for weight in (10, 50)),
         pause=dt.timedelta(seconds=2),
         bake=dt.timedelta(seconds=2),
     ),

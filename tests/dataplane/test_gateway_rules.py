@@ -152,15 +152,15 @@ async def test_a_write_takes_effect_long_before_it_counts_as_shown(
     delays = []
     for turn in range(10):
         bench.order += 1
-        share = 100 if turn % 2 == 0 else 0
+        weight = 100 if turn % 2 == 0 else 0
         await bench.dataplane_platform.route(
-            messages.SetRoute("shop", bench.order, only_split(share))
+            messages.SetRoute("shop", bench.order, only_split(weight))
         )
         started = time.monotonic()
-        while (await bench.ask())[0] != ("v2" if share else "v1"):
+        while (await bench.ask())[0] != ("v2" if weight else "v1"):
             assert time.monotonic() < started + 20
         delays.append((time.monotonic() - started) * 1000)
-        await bench.route(only_split(share))
+        await bench.route(only_split(weight))
 
     tell(f"ms until a write took effect: median {statistics.median(delays):.0f}, "
          f"least {min(delays):.0f}, most {max(delays):.0f}")  # fmt: skip

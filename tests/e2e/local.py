@@ -68,13 +68,13 @@ class Site:
             answer = await client.get(page)
         return dict(answer.json()) if answer.is_success else {"state": "", "data": {}}
 
-    async def until(self, *states: str, share: int | None = None) -> dict[str, Any]:
-        """The stream once it is in one of these states, and the canary has this share."""
+    async def until(self, *states: str, weight: int | None = None) -> dict[str, Any]:
+        """The stream once it is in one of these states, and the canary has this weight."""
         async with asyncio.timeout(240):
             while True:
                 seen = await self.stream()
                 canary = seen["data"].get("rollout", {}).get("route", {}).get("split", {})
-                if seen["state"] in states and share in (None, canary.get("canary")):
+                if seen["state"] in states and weight in (None, canary.get("canary")):
                     return seen
                 await asyncio.sleep(0.1)
 

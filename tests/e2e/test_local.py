@@ -40,7 +40,7 @@ async def test_a_control_plane_killed_mid_canary_goes_on_and_drops_nothing(
         await site.until("Idle")
         async with load.running():
             await site.deploy("v2", **WAY)
-            await site.until("Analysing", share=10)
+            await site.until("Analysing", weight=10)
             first.process.kill()
             first.process.wait(10)
             # Nobody leads, and everybody is served.
@@ -123,7 +123,7 @@ async def test_who_waits_for_a_deploy_hears_of_a_pause_and_a_rollback_by_its_exi
         waiting = asyncio.create_task(
             site.type("deploy", file("v3", pause="5m"), "--wait", remote=True)
         )
-        await site.until("Analysing", share=10)
+        await site.until("Analysing", weight=10)
         await site.type("abort", "shop", "--why", "too slow", remote=True)
         rolled_back = await waiting
 

@@ -56,10 +56,10 @@ class Fleet:
     def of(self, name: str) -> FakePlatform:
         return self.grounds.setdefault(name, FakePlatform(self.errors))
 
-    def share(self, name: str) -> int:
-        """The canary's share that the proxies show."""
+    def weight(self, name: str) -> int:
+        """The canary's weight that the proxies show."""
         held = self.of(name).set
-        return int(held.route.share) if held else 0
+        return int(held.route.weight) if held else 0
 
     def traffic(self, about: Subject) -> tuple[SlotTraffic, ...]:
         return self.counted.get(about.name, ())
@@ -92,9 +92,9 @@ class Counted:
         self.points.setdefault(rollout, []).extend(points)
 
 
-def point(at: dt.datetime, slot: Slot, share: int, failed: int = 0) -> Point:
+def point(at: dt.datetime, slot: Slot, weight: int, failed: int = 0) -> Point:
     revision = "shop-v1" if slot is Slot.PRIMARY else "shop-v2"
-    return Point(at, slot, revision, share, 200, failed, 12.0, 40.0)
+    return Point(at, slot, revision, weight, 200, failed, 12.0, 40.0)
 
 
 async def want(

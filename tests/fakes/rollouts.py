@@ -22,7 +22,7 @@ class FakePlatform:
         self.slots: dict[Slot, messages.EnsureVersion | None] = dict.fromkeys(Slot)
         self.orders: dict[object, int] = {}
         self.set: messages.SetRoute | None = None
-        self.shares: list[int] = []
+        self.weights: list[int] = []
 
     def newest(self, part: object, order: int) -> bool:
         """Orders are remembered for each part, also for a slot that is empty."""
@@ -37,7 +37,7 @@ class FakePlatform:
     async def remove_canary(self, wanted: messages.RemoveCanary) -> None:
         for slot in (Slot.CANARY, Slot.BASELINE):
             if self.newest(slot, wanted.order):
-                assert self.set is None or self.set.route.share == 0
+                assert self.set is None or self.set.route.weight == 0
                 self.slots[slot] = None
 
     async def let_go(self, gone: messages.ReleaseResources) -> None:
@@ -63,10 +63,10 @@ class FakePlatform:
         assert self.slots[Slot.CANARY] or not wanted.route.reaches_canary
         assert self.slots[Slot.BASELINE] or not wanted.route.split.baseline
         self.set = wanted
-        self.shares.append(wanted.route.share)
+        self.weights.append(wanted.route.weight)
 
     async def shown(self, name: str) -> ObservedRoute | None:
-        return ObservedRoute(self.set.order, self.set.route.share) if self.set else None
+        return ObservedRoute(self.set.order, self.set.route.weight) if self.set else None
 
     async def give_back(self, gone: messages.ReleaseResources) -> None:
         self.set = None

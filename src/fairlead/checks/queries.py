@@ -16,7 +16,7 @@ from fairlead.clients.prometheus import render
 
 METRICS = frozenset(BUILT_IN)
 PRIMARY_PREFIX = "primary-"
-OWN_ARGUMENTS = ("rollout", "revision", "share", "interval")
+OWN_ARGUMENTS = ("rollout", "revision", "weight", "interval")
 _PROMQL = "PromQL:"
 _PAIRS = {")": "(", "]": "[", "}": "{"}
 
@@ -30,7 +30,7 @@ def arguments(
     own = {
         "rollout": about.name,
         "revision": about.version(side).revision,
-        "share": str(about.weight),
+        "weight": str(about.weight),
         "interval": duration(window),
     }
     return names.metrics, _together(names, primary, own)

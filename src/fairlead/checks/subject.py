@@ -67,7 +67,7 @@ class Names:
 
     arguments: Mapping[str, str]
     """What queries may ask for: namespace, target, service and port on Kubernetes, cluster on
-    the local platform. `rollout`, `revision`, `share` and `interval` are added by the source."""
+    the local platform. `rollout`, `revision`, `weight` and `interval` are added by the source."""
 
 
 Naming = Callable[[Subject, Side], Names]

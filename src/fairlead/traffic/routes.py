@@ -107,7 +107,7 @@ class Route:
             )
 
     @property
-    def share(self) -> Percent:
+    def weight(self) -> Percent:
         return self.split.canary
 
     @property
@@ -115,9 +115,9 @@ class Route:
         """Whether any request, or a copy of one, can meet the canary."""
         return bool(self.split.canary or self.matches or self.mirror)
 
-    def only(self, share: int) -> "Route":
-        """This share for the canary and no other rule; whoever has joined stays joined."""
-        return Route(giving(share), joined=True, compared=self.compared)
+    def only(self, weight: int) -> "Route":
+        """This weight for the canary and no other rule; whoever has joined stays joined."""
+        return Route(giving(weight), joined=True, compared=self.compared)
 
     def holding(self, other: "Route") -> "Route":
         """As it is, but with every backend joined that the other one holds."""
@@ -133,17 +133,17 @@ PRIMARY_ONLY = Route()
 STANDBY = Route(joined=True)
 
 
-def only_split(share: int) -> Route:
+def only_split(weight: int) -> Route:
     """A weight and no other rule; the canary stays joined."""
-    return STANDBY.only(share)
+    return STANDBY.only(weight)
 
 
 def rises(before: Route, after: Route) -> bool:
     """Whether the canary gets to see more than before."""
     return (
-        after.share > before.share
+        after.weight > before.weight
         or after.mirror > before.mirror
-        or (after.matches not in ((), before.matches) and before.share < ALL)
+        or (after.matches not in ((), before.matches) and before.weight < ALL)
     )
 
 

@@ -20,7 +20,7 @@ class Split:
         if percent(self.primary) + percent(self.canary) + percent(self.baseline) != ALL:
             raise errors.Rejected(
                 f"weights do not sum to 100: {self.primary}, {self.canary} and {self.baseline}",
-                hint="give the canary's share; the primary gets the rest",
+                hint="give the canary's weight; the primary gets the rest",
             )
 
 
@@ -28,9 +28,9 @@ ALL_TO_PRIMARY = Split(ALL, NONE)
 
 
 def giving(canary: int, baseline: int = 0) -> Split:
-    """The split that gives the canary this share, and its baseline that one."""
-    share, beside = percent(canary), percent(baseline)
-    return Split(Percent(ALL - share - beside), share, beside)
+    """The split that gives the canary this weight, and its baseline that one."""
+    weight, beside = percent(canary), percent(baseline)
+    return Split(Percent(ALL - weight - beside), weight, beside)
 
 
 def in_percent(weights: Sequence[int]) -> tuple[Percent, ...]:

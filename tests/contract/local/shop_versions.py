@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fairlead.cli.demo.load import Load
-from fairlead.clients.envoy import Listen, Proxy, Reading, Rule, Share, Site, Table, Version
+from fairlead.clients.envoy import Listen, Proxy, Reading, Rule, Site, Table, Version, Weight
 from fairlead.clients.processes import Supervisor, ports
 from tests.unit.clients.processes.programs import shop_program
 
@@ -40,8 +40,8 @@ class ReleaseHarness:
 
 
 def shared(versions: tuple[Version, ...], **percents: int) -> Table:
-    shares = tuple(Share(name, percent) for name, percent in percents.items())
-    return Table(versions, (Site("shop", (Rule(shares),)),))
+    weights = tuple(Weight(name, percent) for name, percent in percents.items())
+    return Table(versions, (Site("shop", (Rule(weights),)),))
 
 
 @contextlib.asynccontextmanager
@@ -78,5 +78,5 @@ def free_port() -> int:
 
 
 def four_deviations(count: int, percent: int) -> float:
-    share = percent / 100
-    return 4.0 * math.sqrt(count * share * (1 - share))
+    part = percent / 100
+    return 4.0 * math.sqrt(count * part * (1 - part))

@@ -21,10 +21,10 @@ from fairlead.clients.envoy import (
     HeaderIs,
     Mirror,
     Rule,
-    Share,
     Site,
     Table,
     Version,
+    Weight,
     between,
 )
 from fairlead.clients.processes import Phase
@@ -173,7 +173,7 @@ async def test_a_request_that_hangs_does_not_hold_up_a_rollback(harness: Release
 async def test_a_refused_route_leaves_the_old_ones_in_use(harness: ReleaseHarness) -> None:
     v1 = await harness.run("v1")
     await harness.share((v1,), v1=100)
-    bad = Rule((Share("v1", 100),), match=(HeaderIs("x-user", "(", regex=True),))
+    bad = Rule((Weight("v1", 100),), match=(HeaderIs("x-user", "(", regex=True),))
 
     with pytest.raises(errors.Rejected) as refused:
         await harness.proxy.apply(Table((v1,), (Site("shop", (bad,)),)))
@@ -300,12 +300,12 @@ async def test_slow_and_failing_versions_show_in_the_numbers(harness: ReleaseHar
 
 async def test_headers_and_cookies_choose_a_version(harness: ReleaseHarness) -> None:
     versions = (await harness.run("v1"), await harness.run("v2"))
-    to_v2 = (Share("v2", 100),)
+    to_v2 = (Weight("v2", 100),)
     rules = (
         Rule(to_v2, match=(HeaderIs("x-beta", "yes"),)),
         Rule(to_v2, match=(HeaderIs("user-agent", ".*Firefox.*", regex=True),)),
         Rule(to_v2, match=(CookieIs("group", "in.side"),)),
-        Rule((Share("v1", 100),)),
+        Rule((Weight("v1", 100),)),
     )
     await harness.proxy.apply(Table(versions, (Site("shop", rules),)))
 
@@ -329,8 +329,8 @@ async def test_headers_and_cookies_choose_a_version(harness: ReleaseHarness) -> 
 async def test_sites_part_by_host_name(harness: ReleaseHarness) -> None:
     versions = (await harness.run("v1"), await harness.run("v2"))
     sites = (
-        Site("shop", (Rule((Share("v1", 100),)),), ("shop.example",)),
-        Site("rest", (Rule((Share("v2", 100),)),)),
+        Site("shop", (Rule((Weight("v1", 100),)),), ("shop.example",)),
+        Site("rest", (Rule((Weight("v2", 100),)),)),
     )
     await harness.proxy.apply(Table(versions, sites))
 
@@ -340,7 +340,7 @@ async def test_sites_part_by_host_name(harness: ReleaseHarness) -> None:
 
 async def test_a_mirrored_version_gets_copies_and_nobody_hears_it(harness: ReleaseHarness) -> None:
     v1, v2 = await harness.run("v1"), await harness.run("v2", "--errors", "1")
-    rule = Rule((Share("v1", 100),), mirror=Mirror("v2"))
+    rule = Rule((Weight("v1", 100),), mirror=Mirror("v2"))
     await harness.proxy.apply(Table((v1, v2), (Site("shop", (rule,)),)))
     before = await harness.proxy.read()
 
@@ -352,7 +352,7 @@ async def test_a_mirrored_version_gets_copies_and_nobody_hears_it(harness: Relea
             await asyncio.sleep(0.02)
 
 
-async def test_a_browser_stays_with_its_version_while_the_share_grows(
+async def test_a_browser_stays_with_its_version_while_the_weight_grows(
     harness: ReleaseHarness,
 ) -> None:
     versions = (await harness.run("v1"), await harness.run("v2"))
@@ -361,7 +361,7 @@ async def test_a_browser_stays_with_its_version_while_the_share_grows(
     async with aiohttp.ClientSession(cookie_jar=jar) as browser:
         for percent in (50, 80, 100):
             rule = Rule(
-                (Share("v2", percent), Share("v1", 100 - percent)), affinity=ByCookie("stay")
+                (Weight("v2", percent), Weight("v1", 100 - percent)), affinity=ByCookie("stay")
             )
             await harness.proxy.apply(Table(versions, (Site("shop", (rule,)),)))
             seen[percent] = set()
@@ -380,8 +380,8 @@ async def test_users_named_by_a_header_never_leave_a_growing_version(
     versions = (await harness.run("v1"), await harness.run("v2"))
     inside: dict[int, set[str]] = {}
     for percent in (20, 60):
-        shares = (Share("v2", percent), Share("v1", 100 - percent))
-        rule = Rule(shares, affinity=ByHeader("x-user"))
+        weights = (Weight("v2", percent), Weight("v1", 100 - percent))
+        rule = Rule(weights, affinity=ByHeader("x-user"))
         await harness.proxy.apply(Table(versions, (Site("shop", (rule,)),)))
         inside[percent] = {
             user

@@ -96,7 +96,7 @@ async def test_a_new_control_plane_finds_processes_route_and_orders(place: Path)
         same = after.pids() == pids
 
     assert shown is not None
-    assert (shown.order, shown.share) == (order, 30)
+    assert (shown.order, shown.weight) == (order, 30)
     assert canary is not None
     assert (canary.ready, canary.known, canary.order) == (1, 1, 3)
     assert same
@@ -120,7 +120,7 @@ async def test_a_control_plane_that_died_after_writing_its_request_fulfils_it_la
 
         async def so() -> bool:
             shown = await after.shown()
-            return shown is not None and (shown.order, shown.share) == (99, 100)
+            return shown is not None and (shown.order, shown.weight) == (99, 100)
 
         await after.until(so)
         # The request was not a rollout's, which would have waited for this first.
@@ -134,8 +134,8 @@ async def test_versions_grow_move_and_leave_under_load_without_a_lost_request(
     await target.live(replicas=2)
     async with Load(target.url, per_second=400).running() as load:
         await target.joined(replicas=2)
-        for share in (10, 50, 100):
-            await target.route(only_split(share))
+        for weight in (10, 50, 100):
+            await target.route(only_split(weight))
             await load.at_least(60)
         await target.ensure(Slot.PRIMARY, target.versions[1], 1)
         await target.ready(Slot.PRIMARY, 1)
@@ -193,7 +193,7 @@ async def test_an_envoy_that_is_killed_comes_back_with_its_route(target: LocalSi
     assert (await Load(target.url).send(20)).of("v2") == 20
     shown = await target.shown()
     assert shown is not None
-    assert (shown.order, shown.share) == (order, 100)
+    assert (shown.order, shown.weight) == (order, 100)
 
 
 async def test_requests_are_shared_by_weight_match_and_mirror(target: LocalSite) -> None:
@@ -274,7 +274,7 @@ async def test_a_workload_that_is_let_go_leaves_nothing_and_can_come_back(
     assert (await Load(again.url).send(10)).of("v1") == 10
 
 
-async def test_metrics_tell_of_the_canary_since_it_has_its_share(target: LocalSite) -> None:
+async def test_metrics_tell_of_the_canary_since_it_has_its_weight(target: LocalSite) -> None:
     sampler = EnvoyStats(target.machine.workloads, lambda: dt.datetime.now(dt.UTC))
     check = Check("success", "request-success-rate", low=99)
     await target.live()
@@ -300,4 +300,4 @@ async def test_metrics_tell_of_the_canary_since_it_has_its_share(target: LocalSi
     assert slow.value > 0
     assert isinstance(other, Unanswered)
     assert sum(point.requests for point in sampler.recent("shop")) == 100
-    assert {point.share for point in sampler.recent("shop")} >= {50}
+    assert {point.weight for point in sampler.recent("shop")} >= {50}

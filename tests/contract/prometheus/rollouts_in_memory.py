@@ -122,7 +122,7 @@ class InMemoryRollouts:
         assert primary is not None
         stable = "v2" if outcome.ending is events.Ending.PROMOTED else "v1"
         assert primary.version.revision == state.rollout.stable.revision == stable
-        assert (platform.shares[-1], platform.slots[Slot.CANARY]) == (0, None)
+        assert (platform.weights[-1], platform.slots[Slot.CANARY]) == (0, None)
         return outcome.ending.value, outcome.why
 
 

@@ -89,7 +89,7 @@ async def test_every_answer_is_a_value_silence_or_a_reason(metrics: PrometheusSo
         assert said in answer.reason
 
 
-async def test_a_number_is_never_older_than_the_share(
+async def test_a_number_is_never_older_than_the_weight(
     metrics: PrometheusSource, moment: dt.datetime
 ) -> None:
     """Prometheus itself reads the window that was sent."""

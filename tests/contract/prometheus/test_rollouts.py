@@ -50,10 +50,10 @@ async def test_a_version_whose_numbers_hold_is_promoted(
 ) -> None:
     async with in_memory(tmp_path, spec(RATE), server.url, GOOD) as port:
         ending, _ = await port.ended()
-        shares = port.platforms.of["shop"].shares
+        weights = port.platforms.of["shop"].weights
 
     assert ending == "Promoted"
-    assert [share for share in shares if share] == [20, 50, 100]
+    assert [weight for weight in weights if weight] == [20, 50, 100]
 
 
 @pytest.mark.requirement("canary R18")
@@ -62,11 +62,11 @@ async def test_a_version_whose_numbers_do_not_hold_rolls_back_at_its_first_step(
 ) -> None:
     async with in_memory(tmp_path, spec(RATE), server.url, BAD) as port:
         ending, why = await port.ended()
-        shares = port.platforms.of["shop"].shares
+        weights = port.platforms.of["shop"].weights
 
     assert ending == "RolledBack"
     assert "success: 1 of 1 measurement failed, limit 0; result 93, limit 99" in why
-    assert max(shares) == 20
+    assert max(weights) == 20
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ async def test_no_data_waits_or_pauses_for_a_person(
         state = await port.until_paused()
 
     assert reason in state.rollout.paused.why
-    assert state.rollout.route.share == 20
+    assert state.rollout.route.weight == 20
 
 
 def said(query: str) -> str:
@@ -196,12 +196,12 @@ async def test_a_server_out_of_order_ends_the_run_by_its_limit_and_traffic_stays
         in_memory(tmp_path, spec(RATE), stand.origin, GOOD) as port,
     ):
         ending, why = await port.ended()
-        shares = port.platforms.of["shop"].shares
+        weights = port.platforms.of["shop"].weights
 
     assert ending == "RolledBack"
     assert "5 errors in a row, limit 4" in why
     assert reason in why
-    assert max(shares) == 20
+    assert max(weights) == 20
     assert len(stand.heard) == 5
 
 
@@ -236,7 +236,7 @@ async def test_a_real_server_that_stalls_and_wakes_costs_nothing(
             await until(lambda: stopped(server.pid))
             await port.want("v2")
             await until_told(port, "success", "no answer within 1 s")
-            assert (await port.state()).rollout.route.share == 20
+            assert (await port.state()).rollout.route.weight == 20
         finally:
             os.kill(server.pid, signal.SIGCONT)
         ending, _ = await port.ended()
@@ -262,7 +262,7 @@ async def test_a_gate_holds_a_rollout_up_until_it_opens(tmp_path: Path) -> None:
         async with in_memory(tmp_path, spec(gate), "", hooks_hosts=stand.origin) as port:
             await port.want("v2")
             await until_told(port, "board", "closed: meeting at 3")
-            assert max(port.platforms.of["shop"].shares) == 0
+            assert max(port.platforms.of["shop"].weights) == 0
             stand.answers[:] = [answer(200, b"agreed")]
             ending, _ = await port.ended()
 

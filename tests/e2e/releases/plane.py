@@ -56,10 +56,10 @@ class Plane:
         )
         return rollout["outcome"]["ending"], rollout["outcome"]["why"]
 
-    async def at(self, share: int) -> None:
+    async def at(self, weight: int) -> None:
         await self.until(
             lambda rollout, state: (
-                state == "Analysing" and rollout["route"]["split"]["canary"] == share
+                state == "Analysing" and rollout["route"]["split"]["canary"] == weight
             )
         )
 
@@ -93,10 +93,10 @@ class Plane:
         row = await self.engine.read(lambda s: requests.listed(s, 1))
         return row[0][0].sentence
 
-    async def shares(self) -> list[int]:
-        """The shares that were reached, of all runs."""
+    async def weights(self) -> list[int]:
+        """The weights that were reached, of all runs."""
         events = await self.engine.read(lambda s: visibility.events(s, STREAM, 0, 5000))
-        return [each.data["share"] for each in events if each.type == "StepReached"]
+        return [each.data["weight"] for each in events if each.type == "StepReached"]
 
 
 @contextlib.asynccontextmanager

@@ -28,13 +28,13 @@ async def test_over_20000_requests_only_a_bad_version_fails_any(plane: Plane) ->
     await plane.live("v1", **STEPPED)
     async with plane.load(customers=12).running() as load:
         await plane.deploy("v2", **STEPPED)
-        for share in (10, 50):
-            await plane.at(share)
+        for weight in (10, 50):
+            await plane.at(weight)
             sent = await plane.load(customers=4).send(1500)
-            assert abs(sent.of("v2") - 15 * share) <= four_deviations(1500, share), (share, sent)
+            assert abs(sent.of("v2") - 15 * weight) <= four_deviations(1500, weight), (weight, sent)
             total.answers += sent.answers
             total.broken += sent.broken
-            await plane.say(messages.Approve("test"), f"approve {share}")
+            await plane.say(messages.Approve("test"), f"approve {weight}")
         promoted = await plane.ended()
         await plane.deploy("v3", ["--errors", "0.05"], **STEPPED)
         rolled_back = await plane.ended()
@@ -46,7 +46,7 @@ async def test_over_20000_requests_only_a_bad_version_fails_any(plane: Plane) ->
     assert promoted[0] == "Promoted"
     assert rolled_back[0] == "RolledBack"
     assert rolled_back[1].startswith("failed at 10 %: success: ")
-    assert await plane.shares() == [10, 50, 100, 10]
+    assert await plane.weights() == [10, 50, 100, 10]
     assert total.lost == 0, total
     failures = {whose for whose, status in total.answers if status >= 500}
     assert failures == {"v3"}
@@ -69,7 +69,7 @@ async def test_a_version_three_times_slower_is_rolled_back_at_its_first_step(pla
     assert good[0] == "Promoted", good
     assert slow[0] == "RolledBack"
     assert " ms, limit 190 ms" in slow[1]
-    assert await plane.shares() == [20, 100, 20]
+    assert await plane.weights() == [20, 100, 20]
     assert load.tally.failed == 0
 
 

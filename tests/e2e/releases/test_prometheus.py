@@ -67,12 +67,12 @@ async def test_a_good_version_arrives_and_one_with_errors_rolls_back(
             good = await plane.ended()
             await plane.deploy("v3", ["--errors", "0.05"], **WAY)
             bad = await plane.ended()
-        shares = await plane.shares()
+        weights = await plane.weights()
 
     assert good[0] == "Promoted", good
     assert bad[0] == "RolledBack", bad
     assert bad[1].startswith("failed at 30 %: success: ")
-    assert shares == [30, 100, 30]
+    assert weights == [30, 100, 30]
     assert load.tally.lost == 0
     assert {whose for whose, status in load.tally.answers if status >= 500} == {"v3"}
 
@@ -89,12 +89,12 @@ async def test_a_version_three_times_slower_rolls_back_at_its_first_step(
             good = await plane.ended()
             await plane.deploy("v3", ["--delay-ms", "480"], **rules)
             slow = await plane.ended()
-        shares = await plane.shares()
+        weights = await plane.weights()
 
     assert good[0] == "Promoted", good
     assert slow[0] == "RolledBack", slow
     assert " ms, limit 400 ms" in slow[1]
-    assert shares == [30, 100, 30]
+    assert weights == [30, 100, 30]
     assert load.tally.failed == 0
 
 
@@ -145,13 +145,13 @@ async def test_questions_that_say_nothing_good_roll_a_version_back_and_a_mended_
             sane = {"name": "odd", "query": "envoy_server_live", "count": 2, **limits}
             await plane.deploy("mended", **way(sane))
             mended = await plane.ended()
-        shares = await plane.shares()
+        weights = await plane.weights()
 
     for name, (_, why) in odd.items():
         assert found[name][0] == "RolledBack", name
         assert why in found[name][1], name
     assert mended[0] == "Promoted", mended
-    assert shares == [30, 30, 30, 30, 30, 100]
+    assert weights == [30, 30, 30, 30, 30, 100]
     assert load.tally.failed == 0
 
 
@@ -179,12 +179,12 @@ async def test_a_server_that_is_slow_or_down_takes_no_request_with_it_and_is_ask
             await plane.say(messages.Retry("test"), "retry")
             await plane.until(lambda rollout, state: state == "Idle" and rollout["runs"] == 3)
             back = await plane.ended()
-        shares = await plane.shares()
+        weights = await plane.weights()
 
     assert slow[0] == "Promoted", slow
     assert down[0] == "RolledBack"
     assert "2 errors in a row, limit 1" in down[1]
     assert "did not answer" in down[1]
     assert back[0] == "Promoted", back
-    assert shares == [30, 100, 30, 30, 100]
+    assert weights == [30, 100, 30, 30, 100]
     assert load.tally.failed == 0

@@ -137,10 +137,10 @@ def test_argo_rollouts_is_paused_only_by_a_status_about_its_newest_spec() -> Non
     assert not argo.is_idle(now)
 
 
-def test_ours_is_paused_once_its_share_is_shown_and_a_person_is_waited_for(tmp_path: Path) -> None:
+def test_ours_is_paused_once_its_weight_is_shown_and_a_person_is_waited_for(tmp_path: Path) -> None:
     ours = canaries_ours.Operator("replicas")
-    moving = {"phase": "Progressing", "canaryWeight": canaries.SHARE}
-    there = {"phase": "AwaitingApproval", "canaryWeight": canaries.SHARE}
+    moving = {"phase": "Progressing", "canaryWeight": canaries.WEIGHT}
+    there = {"phase": "AwaitingApproval", "canaryWeight": canaries.WEIGHT}
     (made,) = ours.makes("a")
 
     assert ours.is_idle({"status": {"phase": "Stable"}})

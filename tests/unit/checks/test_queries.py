@@ -31,7 +31,7 @@ def test_a_template_knows_both_slots() -> None:
 
 
 def test_a_template_knows_the_rollout() -> None:
-    asked = made('x{of="{{ rollout }}",v="{{ revision }}"} > {{ share }}')
+    asked = made('x{of="{{ rollout }}",v="{{ revision }}"} > {{ weight }}')
     of_primary = made('x{v="{{ revision }}"}', Side.PRIMARY)
 
     assert asked == 'x{of="team/shop",v="v2"} > 10'

@@ -11,17 +11,17 @@ from fairlead.values import Percent, percent
 
 
 @given(st.integers(0, 50), st.integers(0, 50))
-def test_a_split_always_sums_to_100(share: int, beside: int) -> None:
-    split = weights.giving(share, beside)
+def test_a_split_always_sums_to_100(weight: int, beside: int) -> None:
+    split = weights.giving(weight, beside)
 
     assert split.primary + split.canary + split.baseline == 100
-    assert (split.canary, split.baseline) == (share, beside)
+    assert (split.canary, split.baseline) == (weight, beside)
 
 
-@pytest.mark.parametrize("share", [-1, 101, 1000, True])
-def test_a_share_outside_0_to_100_is_refused(share: int) -> None:
-    with pytest.raises(errors.Rejected, match="share outside 0-100"):
-        percent(share)
+@pytest.mark.parametrize("weight", [-1, 101, 1000, True])
+def test_a_percent_outside_0_to_100_is_refused(weight: int) -> None:
+    with pytest.raises(errors.Rejected, match="percent outside 0-100"):
+        percent(weight)
 
 
 def test_weights_that_do_not_sum_to_100_are_refused() -> None:
@@ -75,7 +75,7 @@ def test_a_route_reaches_its_baseline_only_after_it_joined() -> None:
     )
 
 
-def test_more_share_mirror_or_matches_is_a_rise_and_less_is_not() -> None:
+def test_more_weight_mirror_or_matches_is_a_rise_and_less_is_not() -> None:
     beta = Route(joined=True, matches=(Match(Where.COOKIE, "beta", "1"),))
     mirrored = Route(joined=True, mirror=Percent(5))
 

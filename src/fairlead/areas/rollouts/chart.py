@@ -180,11 +180,13 @@ def of(run: RunMark, points: Sequence[Point], now: dt.datetime) -> Chart:
 
 def _steps(frame: _Frame) -> tuple[tuple[float, str], ...]:
     """A step whose label would lie under the next one's is a line without words."""
-    reached = [(frame.moment(step.reached), step.share) for step in frame.run.steps if step.reached]
+    reached = [
+        (frame.moment(step.reached), step.weight) for step in frame.run.steps if step.reached
+    ]
     following = [x for x, _ in reached[1:]] + [ALL + _LABEL]
     return tuple(
-        (x, f"{share} %" if after - x >= _LABEL else "")
-        for (x, share), after in zip(reached, following, strict=False)
+        (x, f"{weight} %" if after - x >= _LABEL else "")
+        for (x, weight), after in zip(reached, following, strict=False)
     )
 
 
@@ -330,15 +332,15 @@ def _scale(series: Sequence[_Values], limits: Sequence[float], unit: str) -> _Sc
 def _weights(frame: _Frame) -> Row:
     scale = _Scale(0, ALL, "%")
     marks = [
-        ((each.at - frame.run.started).total_seconds(), each.share) for each in frame.run.weights
+        ((each.at - frame.run.started).total_seconds(), each.weight) for each in frame.run.weights
     ]
     corners, before = [(0.0, 0.0)], 0.0
-    for seconds, share in marks:
-        corners += [(seconds, before), (seconds, float(share))]
-        before = share
+    for seconds, weight in marks:
+        corners += [(seconds, before), (seconds, float(weight))]
+        before = weight
     corners.append((frame.seconds, before))
     path = frame.path(corners, scale)
-    most = max(share for _, share in marks)
+    most = max(weight for _, weight in marks)
     said = f"up to {most} %" if frame.run.ended is not None else f"{before:g} %"
     line = Line("canary", frame.run.target, said, path)
     base = scale.y(0)

@@ -20,7 +20,7 @@ class PlannedStep:
     """One step of the plan, and how far it is."""
 
     number: int
-    share: int
+    weight: int
     state: str
     """done, shifting, here, ahead, skipped; stopped and unreached in a run that was rolled back."""
 
@@ -143,7 +143,7 @@ def _plan(
     return tuple(
         PlannedStep(
             number=n,
-            share=step.share,
+            weight=step.weight,
             state=_step_state(state, run, n),
             pause_seconds=step.pause_seconds,
             approve=step.approve,

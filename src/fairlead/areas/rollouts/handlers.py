@@ -112,7 +112,7 @@ def _subject(effect: messages.Measure) -> Subject:
         ticket=effect.ticket,
         primary=_version(effect.primary),
         canary=_version(effect.canary),
-        weight=effect.share,
+        weight=effect.weight,
         since=effect.since,
         control=Side(effect.control.value),
         hold=effect.hold,

@@ -34,7 +34,7 @@ class StepMark:
     number: int
     """Counted from 1."""
 
-    share: int
+    weight: int
     began: dt.datetime
     reached: dt.datetime | None = None
 
@@ -42,7 +42,7 @@ class StepMark:
 class PlannedMark(NamedTuple):
     """A step as the run planned it."""
 
-    share: int
+    weight: int
     pause_seconds: float
     approve: bool
     mirror: int
@@ -63,7 +63,7 @@ class Weight:
     """The canary's weight from this moment on."""
 
     at: dt.datetime
-    share: int
+    weight: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def planned(strategy: Strategy) -> tuple[PlannedMark, ...]:
     """The steps that a run with this strategy takes."""
     return tuple(
         PlannedMark(
-            int(step.share), step.pause.total_seconds(), step.approve, int(step.route.mirror)
+            int(step.weight), step.pause.total_seconds(), step.approve, int(step.route.mirror)
         )
         for step in steps_.plan(strategy)
     )
@@ -182,7 +182,7 @@ def _window_awaited(head: RunMark, event: events.WindowAwaited, at: dt.datetime)
 
 
 def _shift_started(head: RunMark, event: events.ShiftStarted, at: dt.datetime) -> RunMark:
-    step = StepMark(event.step + 1, event.share, at)
+    step = StepMark(event.step + 1, event.weight, at)
     before = tuple(each for each in head.steps if each.number != step.number)
     return dataclasses.replace(head, steps=(*before, step))
 
@@ -194,7 +194,7 @@ def _step_reached(head: RunMark, event: events.StepReached, at: dt.datetime) -> 
         for each in head.steps
     )
     head = dataclasses.replace(head, steps=steps)
-    return _with_news(head, News(at, "StepReached", f"canary weight is {event.share} %"))
+    return _with_news(head, News(at, "StepReached", f"canary weight is {event.weight} %"))
 
 
 def _measured(head: RunMark, event: events.Measured, at: dt.datetime) -> RunMark:
@@ -230,10 +230,10 @@ def _thinned(head: RunMark, most: int) -> RunMark:
 
 
 def _route_requested(head: RunMark, event: events.RouteRequested, at: dt.datetime) -> RunMark:
-    share = int(event.route.share)
-    if head.weights and head.weights[-1].share == share:
+    weight = int(event.route.weight)
+    if head.weights and head.weights[-1].weight == weight:
         return head
-    return dataclasses.replace(head, weights=(*head.weights, Weight(at, share))[-MOST_WEIGHTS:])
+    return dataclasses.replace(head, weights=(*head.weights, Weight(at, weight))[-MOST_WEIGHTS:])
 
 
 def _steps_skipped(head: RunMark, event: events.StepsSkipped, at: dt.datetime) -> RunMark:
@@ -245,7 +245,7 @@ def _run_ended(head: RunMark, event: events.RunEnded, at: dt.datetime) -> RunMar
     ending = event.ending.value
     head = dataclasses.replace(head, ended=at, ending=ending, end_why=event.why)
     head = _thinned(head, KEPT_POINTS)
-    if head.weights and head.weights[-1].share:
+    if head.weights and head.weights[-1].weight:
         head = dataclasses.replace(head, weights=(*head.weights, Weight(at, 0)))
     known = any(news.kind == "RollingBack" and news.text == event.why for news in head.news)
     return _with_news(

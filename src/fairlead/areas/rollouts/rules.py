@@ -22,7 +22,7 @@ from fairlead.traffic import routes
 from fairlead.validation import refusal
 from fairlead.values import Percent
 
-Share = Annotated[int, msgspec.Meta(ge=0, le=100)]
+Weight = Annotated[int, msgspec.Meta(ge=0, le=100)]
 Duration = check_rules.Duration
 CheckWords = check_rules.CheckWords
 duration = check_rules.duration
@@ -39,7 +39,7 @@ class Words(msgspec.Struct, frozen=True, kw_only=True, rename="camel", forbid_un
 class PaceWords(Words, frozen=True):
     """A step with a pause or an approval of its own."""
 
-    weight: Share
+    weight: Weight
     pause: Duration = "0s"
     approve: bool = False
 
@@ -65,18 +65,18 @@ class StrategyWords(Words, frozen=True):
     """How a new version is rolled out."""
 
     kind: Literal["canary", "blueGreen", "ab"] = "canary"
-    steps: list[Share] = []
+    steps: list[Weight] = []
     paces: list[PaceWords] = []
     step_weight: int | None = None
     max_weight: int | None = None
     matches: list[MatchWords] = []
-    mirror: Share = 0
+    mirror: Weight = 0
     affinity: AffinityWords | None = None
     canary_replicas: int | None = None
     pause: Duration = "0s"
     approve: bool = False
     bake: Duration = "0s"
-    promotion: list[Share] = []
+    promotion: list[Weight] = []
     baseline: bool = False
 
 
@@ -167,7 +167,7 @@ def _strategy(words: StrategyWords, at: str) -> strategies.Strategy:
 
 def _paces(words: StrategyWords, at: str) -> tuple[strategies.Pace, ...]:
     if words.steps:
-        return tuple(strategies.Pace(Percent(share)) for share in words.steps)
+        return tuple(strategies.Pace(Percent(weight)) for weight in words.steps)
     return tuple(
         strategies.Pace(
             Percent(each.weight), duration(each.pause, f"{at}.paces[{n}].pause"), each.approve

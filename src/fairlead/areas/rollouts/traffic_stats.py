@@ -16,8 +16,8 @@ class Point:
     at: dt.datetime
     slot: Slot
     revision: str
-    share: int
-    """The share that the proxies showed at that moment."""
+    weight: int
+    """The weight that the proxies showed at that moment."""
 
     requests: int
     failed: int

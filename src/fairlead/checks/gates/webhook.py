@@ -58,7 +58,7 @@ def _question(check: Check, about: Subject) -> dict[str, Any]:
         "rollout": about.name,
         "check": check.name,
         "when": check.when.value,
-        "share": about.weight,
+        "weight": about.weight,
         "since": about.since,
         "primary": _version(about.primary),
         "canary": _version(about.canary),

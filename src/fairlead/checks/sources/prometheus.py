@@ -1,6 +1,6 @@
 """The numbers of a rollout from Prometheus: one for a check, series of both sides for the judge.
 
-A number is taken over the check's window, but never from before the canary had its share: a proxy
+A number is taken over the check's window, but never from before the canary had its weight: a proxy
 counts the canary of today under the same name as that of the last run, whose failures would
 otherwise be held against this one.
 """
@@ -76,7 +76,7 @@ class PrometheusSource:
             return conditions.Unanswered(f"{error.message}; {error.hint}")
 
     async def compare(self, check: Check, about: Subject) -> Series:
-        """One sample for each window since the canary has its share, at the same moments."""
+        """One sample for each window since the canary has its weight, at the same moments."""
         step = max(1, int(check.span.total_seconds()))
         experiment, control = moments(about, self._now(), step)
         config = msgspec.convert(check.judge, fields.Config)
@@ -189,7 +189,7 @@ def moments(about: Subject, now: dt.datetime, step: int) -> tuple[Sequence[float
     """When both sides are sampled: the canary, and the primary beside it.
 
     All rollouts sample at multiples of the step, so that equal queries are one. The first window
-    begins after the canary got its share. Once the canary has all traffic the primary has none;
+    begins after the canary got its weight. Once the canary has all traffic the primary has none;
     then the same number of windows before that moment stand for it.
     """
     since = about.since.timestamp()

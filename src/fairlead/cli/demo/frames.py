@@ -30,7 +30,7 @@ class Side:
 
     version: str
     slot: str
-    share: int
+    weight: int
     requests: int
     failed: int
     success: float | None
@@ -66,8 +66,8 @@ def frame(
         pairs.append((Slot.CANARY, row.canary, row.canary_weight))
     revisions = {version: revision for revision, version in versions.items()}
     sides = tuple(
-        _side(version, slot, share, (points, tally, revisions.get(version, "")))
-        for slot, version, share in pairs
+        _side(version, slot, weight, (points, tally, revisions.get(version, "")))
+        for slot, version, weight in pairs
     )
     return Frame(_headline(row), row.phase in _STEPPING, sides, told.checks, seconds)
 
@@ -80,7 +80,7 @@ def _headline(row: projection.Summary) -> str:
     return f"{row.stable} has all traffic"
 
 
-def _side(version: str, slot: Slot, share: int, seen: tuple[Sequence[Point], Tally, str]) -> Side:
+def _side(version: str, slot: Slot, weight: int, seen: tuple[Sequence[Point], Tally, str]) -> Side:
     points, tally, revision = seen
     mine = [point for point in points if (point.slot, point.revision) == (slot, revision)]
     late = mine[-RECENT:]
@@ -89,7 +89,7 @@ def _side(version: str, slot: Slot, share: int, seen: tuple[Sequence[Point], Tal
     return Side(
         version=version,
         slot=slot.value,
-        share=share,
+        weight=weight,
         requests=tally.of(version),
         failed=sum(
             n for (whose, code), n in tally.answers.items() if whose == version and code >= bad

@@ -75,10 +75,10 @@ def _picture(frame: Frame, *, wide: bool) -> consoles.Group:
 def _bar(frame: Frame) -> texts.Text:
     bar = texts.Text()
     for side in frame.sides:
-        width = round(_BAR * side.share / 100)
+        width = round(_BAR * side.weight / 100)
         bar.append(_FILLS[side.slot] * width, _STYLES[side.slot])
-    shares = " · ".join(f"{side.version} {side.share} %" for side in frame.sides)
-    return bar.append(f"  {shares}")
+    weights = " · ".join(f"{side.version} {side.weight} %" for side in frame.sides)
+    return bar.append(f"  {weights}")
 
 
 def _sides(frame: Frame, *, wide: bool) -> table.Table:
@@ -95,7 +95,7 @@ def _sides(frame: Frame, *, wide: bool) -> table.Table:
         shown.add_row(
             texts.Text(f"{_FILLS[side.slot]} {side.version}", style),
             side.slot,
-            f"{side.share} %",
+            f"{side.weight} %",
             f"{side.requests:,}",
             texts.Text(f"{side.failed:,}", "bold red" if side.failed else ""),
             _percent(side.success),
@@ -122,7 +122,7 @@ def _plain(side: Side) -> str:
     success = f"success {_percent(side.success)}"
     times = f"p50 {_time(side.p50_ms)}, p99 {_time(side.p99_ms)}"
     return (
-        f"{side.version} {side.share} %, {side.requests:,} requests, {side.failed:,} failed,"
+        f"{side.version} {side.weight} %, {side.requests:,} requests, {side.failed:,} failed,"
         f" {success}, {times}"
     )
 

@@ -197,9 +197,9 @@ class _Teller:
                 self._moments[f"begun {version}"] = at
                 self._say(f"{version} deployed: 10 %, 50 %, then 100 % while its checks pass")
             case "StepReached":
-                self._steps.setdefault(version, []).append(data["share"])
+                self._steps.setdefault(version, []).append(data["weight"])
                 self._moments.setdefault(f"step {version}", at)
-                self._say(f"{version} has weight {data['share']} %")
+                self._say(f"{version} has weight {data['weight']} %")
             case "PromotionStarted":
                 self._say(f"{version} passed every step; promoting it")
             case "RollbackStarted":

@@ -18,10 +18,10 @@ from fairlead.clients.envoy.table import (
     HeaderIs,
     Mirror,
     Rule,
-    Share,
     Site,
     Table,
     Version,
+    Weight,
 )
 from fairlead.clients.envoy.traffic import Counts, Numbers, Reading, between
 
@@ -37,9 +37,9 @@ __all__ = [
     "Proxy",
     "Reading",
     "Rule",
-    "Share",
     "Site",
     "Table",
     "Version",
+    "Weight",
     "between",
 ]

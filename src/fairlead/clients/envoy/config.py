@@ -266,7 +266,7 @@ def _route(rule: Rule, headers: list[Json], affinity: Json) -> Json:
         "route": {
             "weighted_clusters": {
                 "clusters": [
-                    {"name": share.version, "weight": share.percent} for share in rule.shares
+                    {"name": weight.version, "weight": weight.percent} for weight in rule.weights
                 ],
                 **({"use_hash_policy": True} if affinity else {}),
             },

@@ -37,7 +37,7 @@ def routes(text: str, version: str) -> Shown | None:
         if rules:
             mark, parted, _ = version.partition(_PARTED)
             # The last rule is the one without a match.
-            return Shown(mark if parted else "", dict(_shares(rules[-1])))
+            return Shown(mark if parted else "", dict(_weights(rules[-1])))
     return None
 
 
@@ -54,7 +54,7 @@ def _hosts(each: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def _shares(rule: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
+def _weights(rule: Mapping[str, Any]) -> Iterator[tuple[str, int]]:
     clusters = rule.get("route", {}).get("weighted_clusters", {}).get("clusters", ())
     # Envoy leaves out what is zero.
     return ((each["name"], each.get("weight", 0)) for each in clusters)

@@ -34,7 +34,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
+class Weight:
     """So many percent of a rule's requests go to this version."""
 
     version: str
@@ -98,11 +98,11 @@ class Mirror:
 class Rule:
     """Requests that match, and how they are shared.
 
-    With an affinity the order of shares matters: a version listed first keeps all of its
+    With an affinity the order of weights matters: a version listed first keeps all of its
     users while its percent grows. So list the newcomer first.
     """
 
-    shares: tuple[Share, ...]
+    weights: tuple[Weight, ...]
     prefix: str = "/"
     match: tuple[HeaderIs | CookieIs, ...] = ()
     mirror: Mirror | None = None
@@ -110,7 +110,7 @@ class Rule:
     timeout_seconds: float = 15.0
 
     def __post_init__(self) -> None:
-        percents = [share.percent for share in self.shares]
+        percents = [weight.percent for weight in self.weights]
         if any(not 0 <= percent <= _WHOLE for percent in percents) or sum(percents) != _WHOLE:
             raise errors.Rejected(
                 f"weights of a rule do not add up to 100 %: {percents}",
@@ -122,7 +122,7 @@ class Rule:
             )
 
     def versions(self) -> Iterator[str]:
-        yield from (share.version for share in self.shares)
+        yield from (weight.version for weight in self.weights)
         if self.mirror is not None:
             yield self.mirror.version
 

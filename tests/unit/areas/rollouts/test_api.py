@@ -71,14 +71,14 @@ async def test_one_rollout_tells_plan_checks_verbs_and_history(rollout_site: Rol
 
     told = await rollout_site.get("/shop")
 
-    plan = [(step["share"], step["state"], step["approve"]) for step in told["plan"]]
+    plan = [(step["weight"], step["state"], step["approve"]) for step in told["plan"]]
     assert plan == [(10, "here", True), (50, "ahead", True), (100, "ahead", False)]
     assert told["verbs"] == ["approve", "promote", "pause", "abort", "delete"]
     (check,) = told["checks"]
     assert (check["name"], check["good"]) == ("error rate", "at most 1")
     (run,) = told["runs"]
     assert (run["target"], run["why"], run["ended"]) == ("v2", "v2 was requested", None)
-    assert [mark["share"] for mark in run["weights"]] == [0, 10]
+    assert [mark["weight"] for mark in run["weights"]] == [0, 10]
     assert [news["kind"] for news in run["news"]][-1] == "Started"
 
 
@@ -98,7 +98,7 @@ async def test_a_bad_number_is_told_with_its_verdict(rollout_site: RolloutSite) 
     assert run["ending"] == "RolledBack"
     (mark,) = run["checks"]
     assert (mark["check"], mark["phase"], mark["failed"]) == ("error rate", "Failed", 1)
-    assert [weight["share"] for weight in run["weights"]][-1] == 0
+    assert [weight["weight"] for weight in run["weights"]][-1] == 0
     assert told["verbs"] == ["pause", "retry", "delete"]
 
 
@@ -115,7 +115,7 @@ async def test_abort_returns_traffic_to_stable_and_names_who_asked(
     assert told["receipt"]["events"] > 0
     assert told["rollout"]["phase"] in ("RollingBack", "RolledBack")
     assert home.rollout.why == "aborted by local: the basket is empty"
-    assert rollout_site.behind.share("shop") == 0
+    assert rollout_site.behind.weight("shop") == 0
 
 
 async def test_approve_lets_the_step_go_on_and_is_told(rollout_site: RolloutSite) -> None:
@@ -263,7 +263,7 @@ async def test_a_viewer_looks_and_does_not_steer(rollout_site: RolloutSite) -> N
     nobody = await client.post(f"{API}/shop/abort", json={})
 
     assert (seen.status_code, refused.status_code, nobody.status_code) == (200, 403, 401)
-    assert rollout_site.behind.share("shop") == 10
+    assert rollout_site.behind.weight("shop") == 10
 
 
 async def test_who_steers_is_who_showed_the_token(rollout_site: RolloutSite) -> None:
@@ -304,7 +304,7 @@ async def test_the_machines_own_words_are_refused_at_the_door_of_commands(
         assert answer.json()["error"]["message"] == f"not a command of people: {type_}"
         assert "Approve, PromoteFully, Abort" in answer.json()["error"]["hint"]
 
-    assert rollout_site.behind.share("shop") == 10
+    assert rollout_site.behind.weight("shop") == 10
 
 
 async def test_a_raw_verb_is_in_the_name_of_the_caller_whatever_its_body_says(
@@ -328,7 +328,7 @@ async def test_a_form_cannot_steer(rollout_site: RolloutSite) -> None:
     answer = await rollout_site.site.client.post(f"{API}/shop/abort", data={"why": "because"})
 
     assert answer.status_code == 400
-    assert rollout_site.behind.share("shop") == 10
+    assert rollout_site.behind.weight("shop") == 10
 
 
 async def test_unknown_words_are_refused_with_the_known_ones(rollout_site: RolloutSite) -> None:
@@ -403,7 +403,7 @@ async def test_numbers_are_told_from_where_the_caller_stands(rollout_site: Rollo
         "revision": "shop-v2",
         "version": "v2",
         "run": 1,
-        "share": 10,
+        "weight": 10,
         "requests": 200,
         "failed": 20,
         "p50_ms": 12.0,
@@ -458,4 +458,4 @@ async def test_blue_green_tells_its_preview(rollout_site: RolloutSite) -> None:
     spec = Spec(Strategy(steps=(Pace(Percent(0), approve=True),)))
     seen = await fleet.halfway(rollout_site.site.engine, "shop", spec)
 
-    assert [(step.share, step.state) for step in seen.plan] == [(0, "here"), (100, "ahead")]
+    assert [(step.weight, step.state) for step in seen.plan] == [(0, "here"), (100, "ahead")]

@@ -23,7 +23,7 @@ def shown(told: World, run: int | None = None) -> detail.Detail:
 
 
 def steps(told: detail.Detail) -> list[tuple[int, str]]:
-    return [(step.share, step.state) for step in told.plan]
+    return [(step.weight, step.state) for step in told.plan]
 
 
 def ended(habits: Habits | None = None) -> World:

@@ -62,7 +62,7 @@ def test_a_run_keeps_which_version_it_was_to_replace_and_its_plan_and_checks() -
     latest, first = runs(told)
 
     assert (latest.stable, latest.target, first.stable, first.target) == ("v1", "v3", "v1", "v2")
-    assert [step.share for step in first.plan] == [10, 50, 100]
+    assert [step.weight for step in first.plan] == [10, 50, 100]
     assert first.rules == (
         history.Rule("success", SUCCESS_RATE, dry_run=False),
         history.Rule("shadow", "", dry_run=True),

@@ -130,9 +130,9 @@ def test_a_run_keeps_its_steps_its_weights_and_what_each_check_said() -> None:
 
     (run,) = sheet(told).runs
 
-    assert [(step.number, step.share) for step in run.steps] == [(1, 10), (2, 50), (3, 100)]
+    assert [(step.number, step.weight) for step in run.steps] == [(1, 10), (2, 50), (3, 100)]
     assert all(step.reached and step.reached >= step.began for step in run.steps)
-    assert [weight.share for weight in run.weights] == [0, 10, 50, 100, 0]
+    assert [weight.weight for weight in run.weights] == [0, 10, 50, 100, 0]
     assert [(mark.check, mark.step, mark.passed) for mark in run.checks] == [
         ("errors", 1, 2),
         ("errors", 2, 2),
@@ -186,7 +186,7 @@ def test_steps_say_how_far_they_are() -> None:
 
     shown = detail.of(sheet(told), NOW)
 
-    assert [(step.share, step.state) for step in shown.plan] == [
+    assert [(step.weight, step.state) for step in shown.plan] == [
         (10, "here"),
         (50, "ahead"),
         (100, "ahead"),

@@ -64,10 +64,10 @@ def test_every_word_of_a_strategy_is_heard() -> None:
 
 
 def test_weights_can_be_written_in_three_ways() -> None:
-    shares = (Pace(Percent(5)), Pace(Percent(20)))
+    weights = (Pace(Percent(5)), Pace(Percent(20)))
 
-    assert read(strategy={"steps": [5, 20]}).strategy.steps == shares
-    assert read(strategy={"paces": [{"weight": 5}, {"weight": 20}]}).strategy.steps == shares
+    assert read(strategy={"steps": [5, 20]}).strategy.steps == weights
+    assert read(strategy={"paces": [{"weight": 5}, {"weight": 20}]}).strategy.steps == weights
     assert read(strategy={"stepWeight": 10, "maxWeight": 50}).strategy.step_weight == 10
 
 

@@ -56,7 +56,7 @@ async def test_a_gate_hears_what_it_is_asked_about() -> None:
         "rollout": "team/shop",
         "check": "board",
         "when": "step",
-        "share": 10,
+        "weight": 10,
         "since": "2030-01-01T11:50:00Z",
         "primary": {"revision": "v1", "label": "v1"},
         "canary": {"revision": "v2", "label": "v2"},

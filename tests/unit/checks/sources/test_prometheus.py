@@ -39,7 +39,7 @@ def seconds(after: float) -> dt.datetime:
         (10, 5, []),
     ],
 )
-def test_a_window_lies_between_the_share_and_now(
+def test_a_window_lies_between_the_weight_and_now(
     since: float, now: float, expected: list[int]
 ) -> None:
     experiment, control = moments(about(10, seconds(since)), seconds(now), STEP)
@@ -58,19 +58,19 @@ def test_once_all_traffic_has_moved_control_is_what_came_before() -> None:
     since=st.floats(0, 10_000),
     length=st.floats(0, 100_000),
     step=st.integers(1, 600),
-    share=st.sampled_from([5, 100]),
+    weight=st.sampled_from([5, 100]),
 )
 def test_sides_are_even_aligned_and_never_too_many(
-    since: float, length: float, step: int, share: int
+    since: float, length: float, step: int, weight: int
 ) -> None:
     began, now = seconds(since), seconds(since + length)
 
-    experiment, control = moments(about(share, began), now, step)
+    experiment, control = moments(about(weight, began), now, step)
 
     assert len(experiment) == len(control) <= MOST_MOMENTS
     assert all(at % step == 0 for at in (*experiment, *control))
     assert all(began.timestamp() + step <= at <= now.timestamp() for at in experiment)
-    if share == 100:
+    if weight == 100:
         assert all(at <= began.timestamp() for at in control)
 
 

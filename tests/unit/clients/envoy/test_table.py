@@ -12,19 +12,19 @@ from fairlead.clients.envoy import (
     HeaderIs,
     Mirror,
     Rule,
-    Share,
     Site,
     Table,
     Version,
+    Weight,
 )
 
 V1 = Version("v1", (8081,))
 
 
 @pytest.mark.parametrize("percents", [(90, 11), (110, -10), (99,), (0, 0), ()])
-def test_shares_that_are_not_a_whole_are_refused(percents: tuple[int, ...]) -> None:
+def test_weights_that_are_not_a_whole_are_refused(percents: tuple[int, ...]) -> None:
     with pytest.raises(errors.Rejected, match="do not add up to 100 %"):
-        Rule(tuple(Share(f"v{number}", each) for number, each in enumerate(percents)))
+        Rule(tuple(Weight(f"v{number}", each) for number, each in enumerate(percents)))
 
 
 @pytest.mark.parametrize(
@@ -36,7 +36,7 @@ def test_shares_that_are_not_a_whole_are_refused(percents: tuple[int, ...]) -> N
         lambda: CookieIs("a;b", "1"),
         lambda: ByCookie("a=b"),
         lambda: ByHeader(""),
-        lambda: Rule((Share("v1", 100),), mirror=Mirror("v1", 101)),
+        lambda: Rule((Weight("v1", 100),), mirror=Mirror("v1", 101)),
     ],
 )
 def test_malformed_parts_are_refused(make: Callable[[], object]) -> None:
@@ -46,7 +46,7 @@ def test_malformed_parts_are_refused(make: Callable[[], object]) -> None:
 
 @pytest.mark.parametrize(
     "rule",
-    [Rule((Share("v2", 100),)), Rule((Share("v1", 100),), mirror=Mirror("v2"))],
+    [Rule((Weight("v2", 100),)), Rule((Weight("v1", 100),), mirror=Mirror("v2"))],
 )
 def test_a_rule_to_a_version_that_is_not_there_is_refused(rule: Rule) -> None:
     with pytest.raises(errors.Rejected, match="names a version that is not there: v2") as refused:

@@ -104,7 +104,7 @@ class LocalDeployments:
         version = started[0].name.rpartition(".")[0]
         # Answers are there already: one that takes long comes from a machine that stands still, and
         # whoever asks would ask it again.
-        rule = envoy.Rule((envoy.Share(version, 100),), timeout_seconds=_ANSWER_SECONDS)
+        rule = envoy.Rule((envoy.Weight(version, 100),), timeout_seconds=_ANSWER_SECONDS)
         served = envoy.Version(version, tuple(each.port for each in started))
         await proxy.apply(envoy.Table((served,), (envoy.Site(stem, (rule,)),)))
 

@@ -83,7 +83,7 @@ def _weights(one: projection.Summary) -> str:
 def _step(step: detail.PlannedStep) -> tuple[str, ...]:
     waits = " (needs approval)" if step.approve else ""
     state = f"{progress.STEPS[step.state]}{waits}"
-    return str(step.number), f"{step.share} %", state, printing.moment(step.reached)
+    return str(step.number), f"{step.weight} %", state, printing.moment(step.reached)
 
 
 def _kept(each: detail.KeptRevision) -> str:

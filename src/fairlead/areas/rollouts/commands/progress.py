@@ -62,7 +62,7 @@ def _frame(told: detail.Detail) -> Iterator[str]:
     if one.canary or any(step.state == "stopped" for step in told.plan):
         for step in told.plan:
             waits = "  needs approval" if step.approve else ""
-            yield f"  {STEPS[step.state]:{_COLUMN}}  {step.number}  {step.share:3} %{waits}"
+            yield f"  {STEPS[step.state]:{_COLUMN}}  {step.number}  {step.weight:3} %{waits}"
         for check in told.checks:
             yield f"  {result(check):{_COLUMN}}  {check.name}: {check.reason}"
     yield one.sentence

@@ -109,21 +109,21 @@ def _adopt_route(draft: DecisionBuilder, state: states.Known, shown: ObservedRou
     what is requested anew is one write away from what is shown.
     """
     what = f"the route carries a later write than this store knows: {shown.order}"
-    rollout, share = state.rollout, shown.share
+    rollout, weight = state.rollout, shown.weight
     draft.record(events.Drifted(what, draft.now))
     match state:
         case states.Promoting() | states.RollingBack():
-            route = rollout.route.only(share) if share else PRIMARY_ONLY
-        case states.Shifting() | states.Analysing() if share < rollout.route.share:
-            draft.ask_route(rollout.route.only(share), f"adopted: {what}")
+            route = rollout.route.only(weight) if weight else PRIMARY_ONLY
+        case states.Shifting() | states.Analysing() if weight < rollout.route.weight:
+            draft.ask_route(rollout.route.only(weight), f"adopted: {what}")
             draft.start_rollback(f"a rollback had already started: {what}")
             return
         case states.Shifting() | states.Analysing():
             aim = goal(state)
-            route = aim if share and share == aim.share else rollout.route.holding(aim)
+            route = aim if weight and weight == aim.weight else rollout.route.holding(aim)
         case _:
             # A canary that has weight leaves by way of weight 0.
-            route = rollout.route.holding(STANDBY) if share else rollout.route
+            route = rollout.route.holding(STANDBY) if weight else rollout.route
     draft.ask_route(route, f"adopted: {what}")
 
 
@@ -134,8 +134,8 @@ def _route_drift(state: states.Known, before: Observation | None, seen: Observat
         return ""
     if route is None or route.order < rollout.route_order:
         return "the route was removed or replaced" if _undone(state, before, seen) else ""
-    if route.share != rollout.route.share:
-        return f"something else set the canary weight to {route.share} %"
+    if route.weight != rollout.route.weight:
+        return f"something else set the canary weight to {route.weight} %"
     return route.drift
 
 

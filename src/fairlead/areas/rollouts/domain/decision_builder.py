@@ -73,7 +73,7 @@ class DecisionBuilder:
         """On to a step: first the pods it needs, at the scale of its load."""
         assert isinstance(self.state, states.Running)
         run, route = self.state.run, self.rollout.route
-        self.record(rollout_events.ShiftStarted(step, run.plan[step].share, self.now))
+        self.record(rollout_events.ShiftStarted(step, run.plan[step].weight, self.now))
         canary, baseline = _needs(run, step, self.rollout)
         carrying = self.rollout.canary if route.reaches_canary else None
         self.ask_canary(run.target, _no_smaller(canary, carrying))
@@ -126,8 +126,8 @@ def _needs(run: states.Run, step: int, rollout: states.RolloutRecord) -> tuple[i
     place, scale = run.plan[step], run.spec.strategy.scale
     # An autoscaler that sees only the primary shrinks it when the canary takes its traffic.
     total = max(rollout.full, rollout.peak) if rollout.replicas is None else rollout.full
-    share = place.route.split.baseline
-    beside = steps.pods(scale, share, total) if share else 0
+    weight = place.route.split.baseline
+    beside = steps.pods(scale, weight, total) if weight else 0
     return steps.pods(scale, place.load, total), beside
 
 
@@ -144,11 +144,11 @@ def lost(state: states.Shifting | states.Analysing) -> str:
     if rollout.route_at is not None and rollout.observed.at < rollout.route_at:
         return ""
     if not observation.ready(rollout.observed.canary, state.run.target.revision):
-        said = f"the canary has no ready pod at {rollout.route.share} %"
+        said = f"the canary has no ready pod at {rollout.route.weight} %"
         return observation.with_trouble(said, rollout.observed.canary)
-    share = rollout.route.split.baseline
-    if share and not observation.ready(rollout.observed.baseline, rollout.stable.revision):
-        said = f"the baseline has no ready pod at {share} %"
+    weight = rollout.route.split.baseline
+    if weight and not observation.ready(rollout.observed.baseline, rollout.stable.revision):
+        said = f"the baseline has no ready pod at {weight} %"
         return observation.with_trouble(said, rollout.observed.baseline)
     return ""
 

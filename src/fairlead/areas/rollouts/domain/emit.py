@@ -159,7 +159,7 @@ def _measure(
     checks = tuple(check for check in check_rounds.at_place(state) if check.name in event.checks)
     hold = analysing.hold(state) if isinstance(state, states.Analysing) else dt.timedelta()
     return messages.Measure(
-        rollout.name, event.ticket, checks, rollout.stable, run.target, rollout.route.share,
+        rollout.name, event.ticket, checks, rollout.stable, run.target, rollout.route.weight,
         rollout.since, _control(state), hold, max(1, len(run.plan)),
     )  # fmt: skip
 
@@ -215,8 +215,8 @@ def _news(event: events.Event, rollout: states.RolloutRecord) -> Iterator[messag
     match event:
         case events.RunQueued(pending=pending, at=at):
             yield messages.Notify(rollout.name, "RolloutStarted", pending.why, at)
-        case events.StepReached(share=share, at=at):
-            yield messages.Notify(rollout.name, "StepReached", f"canary weight is {share} %", at)
+        case events.StepReached(weight=weight, at=at):
+            yield messages.Notify(rollout.name, "StepReached", f"canary weight is {weight} %", at)
         case events.Paused(by, why, at):
             yield messages.Notify(rollout.name, "Paused", why or f"paused by {by}", at)
         case events.Stalled(why=why, at=at):

@@ -125,7 +125,7 @@ class ShiftStarted:
     """Event: the canary shifts to a step."""
 
     step: int
-    share: int
+    weight: int
     at: dt.datetime
 
 
@@ -134,7 +134,7 @@ class StepReached:
     """Event: the proxies show the step's route; analysis starts."""
 
     step: int
-    share: int
+    weight: int
     at: dt.datetime
 
 

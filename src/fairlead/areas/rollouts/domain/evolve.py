@@ -192,8 +192,8 @@ def _version_requested(state: State, event: events.VersionRequested) -> State:
 
 def _route_requested(state: State, event: events.RouteRequested) -> State:
     if isinstance(state, states.Promoting):
-        fell = event.route.share < _rollout(state).route.share
-        rose = event.route.share > _rollout(state).route.share
+        fell = event.route.weight < _rollout(state).route.weight
+        rose = event.route.weight > _rollout(state).route.weight
         state = replace(state, back=0 if rose else state.back + fell)
     return _noted(
         state,

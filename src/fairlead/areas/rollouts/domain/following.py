@@ -117,7 +117,7 @@ def _on_its_way(state: states.Known | states.Gone, version: Version) -> bool:
         case states.Initializing():
             return _same(rollout.stable, version)
         case states.RollingBack() if _same(rollout.stable, version):
-            # It is asked for again, and has all traffic once the other one gave its share back.
+            # It is asked for again, and has all traffic once the other one gave its weight back.
             return True
         case states.Idle():
             return rollout.replicas == 0 and not _asleep(rollout)

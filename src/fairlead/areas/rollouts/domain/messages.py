@@ -242,7 +242,7 @@ class Measure:
     checks: tuple[Check, ...]
     primary: Version
     canary: Version
-    share: int
+    weight: int
     since: dt.datetime
     """When the canary reached this weight: older samples belong to another one."""
 

@@ -28,10 +28,10 @@ class Pods:
 
 @dataclass(frozen=True, slots=True)
 class ObservedRoute:
-    """What the proxies really do: the number of our newest write they show, and the share."""
+    """What the proxies really do: the number of our newest write they show, and the weight."""
 
     order: int
-    share: int
+    weight: int
     drift: str = ""
     """What somebody else changed in our route; empty if nothing."""
 

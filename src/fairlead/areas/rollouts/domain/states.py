@@ -136,7 +136,7 @@ class RolloutRecord:
         return (
             route is not None
             and route.order == self.route_order
-            and route.share == self.route.share
+            and route.weight == self.route.weight
             and not route.drift
         )
 

@@ -112,7 +112,7 @@ def of(state: states.Known | states.Gone, said: Said) -> RolloutStatus:
         config_hash=rollout.desired.configs,
         canary_revision=run.target.revision if run else "",
         canary_version=str(run.target) if run else "",
-        canary_weight=int(rollout.route.share),
+        canary_weight=int(rollout.route.weight),
         primary_weight=int(rollout.route.split.primary),
         baseline_weight=int(rollout.route.split.baseline),
         step=step,

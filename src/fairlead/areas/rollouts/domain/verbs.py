@@ -135,7 +135,7 @@ def _undo_promotion(draft: DecisionBuilder, state: states.Promoting, why: str) -
     """
     rollout = state.rollout
     pending = events.PendingRun(rollout.stable, why, skip_steps=True)
-    if rollout.route.share == ALL:
+    if rollout.route.weight == ALL:
         draft.start_rollback(why)
     elif rollout.due != pending:
         draft.record(events.RunDue(pending))

@@ -183,10 +183,10 @@ def _sentence(state: states.Known | states.Gone, since: str, now: dt.datetime) -
         case states.Queued():
             said = f"{state.run.target} queued since {since}, {_queue(state, now)}"
         case states.Shifting():
-            weight = state.run.plan[state.step].share
+            weight = state.run.plan[state.step].weight
             said = f"shifting to {weight} % since {since}: {shifting.waiting_for(state)}"
         case states.Analysing():
-            said = f"at {state.rollout.route.share} % since {since}, {_analysis(state, now)}"
+            said = f"at {state.rollout.route.weight} % since {since}, {_analysis(state, now)}"
         case states.Promoting():
             said = f"promoting {state.run.target} since {since}: {promoting.waiting_for(state)}"
         case states.RollingBack():

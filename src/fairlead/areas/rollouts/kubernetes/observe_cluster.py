@@ -53,7 +53,7 @@ def see(
 
 def standing_by(shown: ObservedRoute | None, order: int) -> ObservedRoute | None:
     """A route at weight 0, after a standby of this order that needed no write."""
-    if shown is None or shown.share or shown.drift or shown.order >= order:
+    if shown is None or shown.weight or shown.drift or shown.order >= order:
         return shown
     return ObservedRoute(order, 0)
 

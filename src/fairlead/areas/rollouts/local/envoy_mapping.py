@@ -81,25 +81,25 @@ def _version(slot: Slot, held: Held, ports: Ports) -> envoy.Version:
 def _rules(route: Route, held: dict[Slot, Held]) -> tuple[envoy.Rule, ...]:
     primary = cluster(Slot.PRIMARY, held[Slot.PRIMARY].revision)
     if Slot.CANARY not in held:
-        return (envoy.Rule((envoy.Share(primary, 100),)),)
+        return (envoy.Rule((envoy.Weight(primary, 100),)),)
     canary = cluster(Slot.CANARY, held[Slot.CANARY].revision)
     picked = tuple(
-        envoy.Rule((envoy.Share(canary, 100),), match=(_match(each),)) for each in route.matches
+        envoy.Rule((envoy.Weight(canary, 100),), match=(_match(each),)) for each in route.matches
     )
-    # The newcomer first: so whoever met it stays with it while its share grows.
-    shares = _shares(route, held)
+    # The newcomer first: so whoever met it stays with it while its weight grows.
+    weights = _weights(route, held)
     mirror = envoy.Mirror(canary, route.mirror) if route.mirror else None
-    return (*picked, envoy.Rule(shares, mirror=mirror, affinity=_affinity(route)))
+    return (*picked, envoy.Rule(weights, mirror=mirror, affinity=_affinity(route)))
 
 
-def _shares(route: Route, held: dict[Slot, Held]) -> tuple[envoy.Share, ...]:
+def _weights(route: Route, held: dict[Slot, Held]) -> tuple[envoy.Weight, ...]:
     split = route.split
     parts = {Slot.CANARY: split.canary, Slot.BASELINE: split.baseline, Slot.PRIMARY: split.primary}
     if Slot.BASELINE not in held:
-        # One that has nobody to answer gives its share to the primary, the same version.
+        # One that has nobody to answer gives its weight to the primary, the same version.
         parts[Slot.PRIMARY] = Percent(split.primary + parts.pop(Slot.BASELINE))
     return tuple(
-        envoy.Share(cluster(slot, held[slot].revision), share) for slot, share in parts.items()
+        envoy.Weight(cluster(slot, held[slot].revision), weight) for slot, weight in parts.items()
     )
 
 

@@ -79,15 +79,15 @@ class EnvoyStats:
         at, reading = ring.readings[-1]
         if ring.pointed is not None and ring.pointed is not reading:
             shown = await workload.shown()
-            share = shown.share if shown is not None else 0
-            ring.points.extend(_points(workload, envoy.between(ring.pointed, reading), at, share))
+            weight = shown.weight if shown is not None else 0
+            ring.points.extend(_points(workload, envoy.between(ring.pointed, reading), at, weight))
         ring.pointed = reading
 
     def recent(self, rollout: str) -> Sequence[Point]:
         return tuple(self._rings[rollout].points) if rollout in self._rings else ()
 
     async def ask(self, check: Check, about: Subject) -> conditions.Answer:
-        """A built-in metric of the canary since it has its share."""
+        """A built-in metric of the canary since it has its weight."""
         if check.query not in METRICS:
             return conditions.Unanswered(
                 f"unknown Envoy metric, use one of {', '.join(METRICS)}: {check.query[:80]}"
@@ -152,16 +152,16 @@ class EnvoyStats:
         return envoy.between(ring.base[1], ring.readings[-1][1]) if ring.base else None
 
     def _parted(self, about: Subject) -> tuple[list[_Dated], list[_Dated]]:
-        """The readings from before the canary had its share, and those since."""
+        """The readings from before the canary had its weight, and those since."""
         readings = list(self._rings[about.name].readings)
         count = sum(at < about.since for at, _ in readings)
         return readings[:count], readings[count:]
 
 
 def _points(
-    workload: Workload, since: Mapping[str, envoy.Numbers], at: dt.datetime, share: int
+    workload: Workload, since: Mapping[str, envoy.Numbers], at: dt.datetime, weight: int
 ) -> list[Point]:
-    found, split = [], _shown(workload.desired.route, share)
+    found, split = [], _shown(workload.desired.route, weight)
     for slot, held in workload.desired.slots.items():
         numbers = since.get(envoy_mapping.cluster(slot, held.revision))
         if numbers is not None:
@@ -170,9 +170,9 @@ def _points(
     return found
 
 
-def _shown(route: Route | None, share: int) -> Split:
-    """The split by the canary's share that Envoy shows; a baseline's goes with it."""
-    return route.split if route is not None and route.share == share else giving(share)
+def _shown(route: Route | None, weight: int) -> Split:
+    """The split by the canary's weight that Envoy shows; a baseline's goes with it."""
+    return route.split if route is not None and route.weight == weight else giving(weight)
 
 
 def _series(readings: Sequence[_Dated], side: str, wanted: Sequence[str]) -> dict[str, Measured]:

@@ -149,12 +149,12 @@ class Workload:
             return None
         if seen is None:
             return None
-        share = sum(
+        weight = sum(
             percent
             for name, percent in seen.percents.items()
             if name.startswith(f"{Slot.CANARY.value}-")
         )
-        return ObservedRoute(int(seen.mark) if seen.mark.isdigit() else 0, share)
+        return ObservedRoute(int(seen.mark) if seen.mark.isdigit() else 0, weight)
 
     async def _settle(self) -> None:
         desired = self.desired

@@ -27,11 +27,11 @@ def live(spec: Spec = SPEC, habits: Habits | None = None, **more: Any) -> World:
     return world
 
 
-def asked_shares(world: World) -> list[int]:
+def asked_weights(world: World) -> list[int]:
     asked = [
-        event.route.share for event in world.told() if isinstance(event, events.RouteRequested)
+        event.route.weight for event in world.told() if isinstance(event, events.RouteRequested)
     ]
-    return [share for n, share in enumerate(asked) if n == 0 or share != asked[n - 1]]
+    return [weight for n, weight in enumerate(asked) if n == 0 or weight != asked[n - 1]]
 
 
 def ended(world: World) -> states.Outcome:

@@ -116,7 +116,7 @@ def test_a_group_moves_all_traffic_together_and_is_kept_together() -> None:
     world = late("a", "b")
     world.run(longest=600)
     waiting = [world.state(name) for name in ("a", "b")]
-    assert [state.rollout.route.share for state in waiting] == [50, 50]
+    assert [state.rollout.route.weight for state in waiting] == [50, 50]
     assert all("waiting for group g" in view.sentence(state) for state in waiting)
 
     world.send(messages.Resume("ada"), "c")
@@ -151,7 +151,7 @@ def test_a_change_that_comes_a_moment_later_is_waited_for() -> None:
     world.send(messages.Pause("ada"), "c")
     world.run(longest=600)
 
-    assert [world.state(name).rollout.route.share for name in ("a", "b")] == [50, 50]
+    assert [world.state(name).rollout.route.weight for name in ("a", "b")] == [50, 50]
     world.send(messages.Resume("ada"), "c")
     for name in NAMES:
         world.run_until(states.Idle, name)
@@ -162,7 +162,7 @@ def test_a_change_that_comes_after_the_others_have_gone_has_a_fate_of_its_own() 
     spec = dataclasses.replace(TOGETHER, strategy=dataclasses.replace(STEPS, bake=HOUR))
     world = started(spec, ("a", "b"), Habits(verdicts={"c2": BAD}))
     world.want("c1", spec, "c")
-    world.run(lambda: all(world.state(name).rollout.route.share == 100 for name in ("a", "b")))
+    world.run(lambda: all(world.state(name).rollout.route.weight == 100 for name in ("a", "b")))
 
     world.want("c2", spec, "c")
 
@@ -224,7 +224,7 @@ def test_one_bad_member_rolls_all_back_and_none_is_kept(bad: str) -> None:
 def test_a_member_that_fails_while_it_bakes_still_rolls_all_back() -> None:
     spec = dataclasses.replace(TOGETHER, strategy=dataclasses.replace(STEPS, bake=HOUR))
     world = started(spec)
-    world.run(lambda: all(world.state(name).rollout.route.share == 100 for name in NAMES))
+    world.run(lambda: all(world.state(name).rollout.route.weight == 100 for name in NAMES))
 
     world.send(messages.Abort("ada"), "b")
     for name in NAMES:
@@ -301,7 +301,7 @@ def test_limiter_and_group_hear_again_where_rollouts_stand_that_lost_their_store
 def test_a_party_that_lost_its_store_after_the_first_gate_is_still_kept_together() -> None:
     spec = dataclasses.replace(TOGETHER, strategy=dataclasses.replace(STEPS, bake=HOUR))
     world = started(spec)
-    world.run(lambda: all(world.state(name).rollout.route.share == 100 for name in NAMES))
+    world.run(lambda: all(world.state(name).rollout.route.weight == 100 for name in NAMES))
 
     statuses = {name: world.forget(name) for name in NAMES}
     world.streams.pop(coordination.group_stream("g"))

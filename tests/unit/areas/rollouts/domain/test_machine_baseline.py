@@ -12,21 +12,21 @@ from fairlead.areas.rollouts.domain.plan.strategy import Kind, Pace, Scale, Stra
 from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.traffic.routes import Match, Where
 from fairlead.values import Percent
-from tests.unit.areas.rollouts.domain.stories import ERRORS, asked_shares, ended, live
+from tests.unit.areas.rollouts.domain.stories import ERRORS, asked_weights, ended, live
 from tests.unit.areas.rollouts.domain.world import BAD, SECOND, Habits, World
 
 STEPS = Strategy(steps=(Pace(Percent(10)), Pace(Percent(50))), baseline=True)
 SPEC = Spec(STEPS, (ERRORS,))
 
 
-def splits(*shares: int) -> list[tuple[int, int, int]]:
-    plan = steps.plan(Strategy(steps=tuple(Pace(Percent(n)) for n in shares), baseline=True))
+def splits(*weights: int) -> list[tuple[int, int, int]]:
+    plan = steps.plan(Strategy(steps=tuple(Pace(Percent(n)) for n in weights), baseline=True))
     return [(s.route.split.primary, s.route.split.canary, s.route.split.baseline) for s in plan]
 
 
 def measures(world: World) -> list[tuple[int, Slot]]:
     asked = [each for each in world.effects if isinstance(each, messages.Measure)]
-    return [(each.share, each.control) for each in asked]
+    return [(each.weight, each.control) for each in asked]
 
 
 def test_the_baseline_gets_as_much_as_the_canary_up_to_a_third() -> None:
@@ -35,9 +35,9 @@ def test_the_baseline_gets_as_much_as_the_canary_up_to_a_third() -> None:
     assert splits(10, 50) == [(80, 10, 10), (50, 50, 0), (0, 100, 0)]
 
 
-@pytest.mark.parametrize("shares", [(5, 20, 50), (30, 40, 50), (33, 34, 90), (0, 10, 100)])
-def test_the_primary_never_gets_more_on_the_way_up(shares: tuple[int, ...]) -> None:
-    primaries = [primary for primary, _, _ in splits(*shares)]
+@pytest.mark.parametrize("weights", [(5, 20, 50), (30, 40, 50), (33, 34, 90), (0, 10, 100)])
+def test_the_primary_never_gets_more_on_the_way_up(weights: tuple[int, ...]) -> None:
+    primaries = [primary for primary, _, _ in splits(*weights)]
 
     assert primaries == sorted(primaries, reverse=True)
 
@@ -53,7 +53,7 @@ def test_a_good_version_is_compared_with_its_baseline_and_promoted() -> None:
     world = live(SPEC)
 
     assert ended(world).ending is events.Ending.PROMOTED
-    assert asked_shares(world) == [0, 10, 50, 100, 0]
+    assert asked_weights(world) == [0, 10, 50, 100, 0]
     assert measures(world) == [(10, Slot.BASELINE)] * 2 + [(50, Slot.PRIMARY)] * 2 + [
         (100, Slot.PRIMARY)] * 2  # fmt: skip
     place = world.place("shop")
@@ -66,7 +66,7 @@ def test_with_all_requests_it_is_held_against_who_was_beside_it_before() -> None
     world = live(Spec(strategy, (ERRORS,)))
 
     assert ended(world).ending is events.Ending.PROMOTED
-    assert set(measures(world)) == {(share, Slot.BASELINE) for share in (10, 25, 100)}
+    assert set(measures(world)) == {(weight, Slot.BASELINE) for weight in (10, 25, 100)}
 
 
 def test_pods_of_both_come_first_and_both_join_in_one_write() -> None:
@@ -92,7 +92,7 @@ def test_a_bad_version_rolls_back_with_its_baseline() -> None:
     world = live(SPEC, Habits(verdicts={"v2": BAD}))
 
     assert ended(world).ending is events.Ending.ROLLED_BACK
-    assert asked_shares(world) == [0, 10, 0]
+    assert asked_weights(world) == [0, 10, 0]
     place = world.place("shop")
     assert (place.hurt, place.slots[Slot.CANARY], place.slots[Slot.BASELINE]) == ([], None, None)
 
@@ -105,7 +105,7 @@ def test_a_baseline_that_never_gets_ready_rolls_the_run_back_at_its_deadline() -
     world.want("v2", SPEC)
 
     assert "0 of 1 baseline pods ready" in ended(world).why
-    assert asked_shares(world) == [0]
+    assert asked_weights(world) == [0]
 
 
 def test_a_baseline_that_loses_its_pods_rolls_the_run_back_at_once() -> None:
@@ -121,7 +121,7 @@ def test_a_baseline_that_loses_its_pods_rolls_the_run_back_at_once() -> None:
     assert world.state().rollout.route.split.primary == 100
 
 
-def test_a_dead_primary_leaves_the_baseline_its_share_until_somebody_is_ready() -> None:
+def test_a_dead_primary_leaves_the_baseline_its_weight_until_somebody_is_ready() -> None:
     world = live(SPEC, Habits(ready_after=120))
     world.run_until(states.Analysing)
     world.run(longest=5)
@@ -174,7 +174,7 @@ def test_who_skips_its_steps_midway_does_not_wait_for_the_baseline() -> None:
     world.send(messages.PromoteFully("ada"))
 
     assert ended(world).ending is events.Ending.PROMOTED
-    assert asked_shares(world) == [0, 100, 0]
+    assert asked_weights(world) == [0, 100, 0]
     assert world.place("shop").hurt == []
     assert world.place("shop").slots[Slot.BASELINE] is None
 

@@ -105,7 +105,7 @@ async def test_a_rollout_cut_at_any_commit_ends_the_same(
     async def check(engine: service.Engine) -> None:
         rollout = (await story.state(engine)).rollout
         assert (rollout.outcome.ending, rollout.stable.revision) == (ending, stable)
-        assert story.platform.shares[-1] == 0
+        assert story.platform.weights[-1] == 0
         assert story.platform.slots[Slot.CANARY] is None
         primary = story.platform.slots[Slot.PRIMARY]
         assert primary is not None

@@ -222,14 +222,14 @@ def check_ends_well(world: World) -> None:
     place = world.place("shop")
     assert place.healthy(), (view.sentence(state), place.route)
     if isinstance(state, states.Idle):
-        assert place.route[1].share == place.route[1].split.baseline == 0
+        assert place.route[1].weight == place.route[1].split.baseline == 0
         side = place.slots[Slot.PRIMARY]
         assert side is not None
         assert side.version == state.rollout.stable
 
 
 def check_decided(world: World) -> None:
-    """The proxies never showed a share that was not decided, and all weights sum to 100."""
+    """The proxies never showed a weight that was not decided, and all weights sum to 100."""
     decided = {
         event.order: event.route
         for event in world.told()
@@ -240,5 +240,5 @@ def check_decided(world: World) -> None:
         split = route.split
         assert split.primary + split.canary + split.baseline == 100
     began = [event for event in world.told() if isinstance(event, events.ShiftStarted)]
-    highest = max((event.share for event in began), default=0)
-    assert all(route.share <= highest for route in decided.values())
+    highest = max((event.weight for event in began), default=0)
+    assert all(route.weight <= highest for route in decided.values())

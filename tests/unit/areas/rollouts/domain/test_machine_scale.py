@@ -50,7 +50,7 @@ def test_the_canary_of_a_step_grows_with_the_replicas() -> None:
 
 def test_at_all_traffic_the_canary_grows_to_all_replicas() -> None:
     world = live(BAKING, replicas=4)
-    world.run(lambda: world.place("shop").route[1].share == 100)
+    world.run(lambda: world.place("shop").route[1].weight == 100)
     world.run_until(states.Analysing)
 
     world.want("v2", BAKING, replicas=40)
@@ -77,7 +77,7 @@ def test_a_primary_that_gave_half_away_still_says_how_many_carry_all() -> None:
     autoscale(world, 5)
 
     world.send(messages.Approve("ada"))
-    world.run(lambda: world.place("shop").route[1].share == 100)
+    world.run(lambda: world.place("shop").route[1].weight == 100)
 
     assert asked(world, Slot.CANARY)[-1] == 10
     ended(world)
@@ -112,7 +112,7 @@ def test_weight_waits_for_the_pods_of_the_new_size() -> None:
 
     world.want("v2", HALF, replicas=40)
     world.run(longest=40)
-    assert world.place("shop").route[1].share == 0
+    assert world.place("shop").route[1].weight == 0
     world.run_until(states.Analysing)
 
     assert set(asked(world, Slot.CANARY)) == {2, 20}
@@ -182,5 +182,5 @@ def test_a_rollback_of_one_put_to_sleep_needs_all_pods_of_the_stable_version() -
     world.send(messages.Abort("ada"))
     world.run(longest=2)
 
-    assert world.place("shop").route[1].share == 50
+    assert world.place("shop").route[1].weight == 50
     assert ended(world).ending is events.Ending.ROLLED_BACK

@@ -8,7 +8,7 @@ from fairlead.areas.rollouts.domain import events as rollout_events
 from fairlead.areas.rollouts.domain import messages, states, view
 from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.traffic import weights
-from tests.unit.areas.rollouts.domain.stories import MINUTE, SPEC, asked_shares, ended, live
+from tests.unit.areas.rollouts.domain.stories import MINUTE, SPEC, asked_weights, ended, live
 from tests.unit.areas.rollouts.domain.world import BAD, Habits, version
 
 
@@ -19,7 +19,7 @@ def test_a_good_version_takes_its_steps_and_becomes_the_primary() -> None:
     outcome = ended(world)
 
     assert outcome.ending is rollout_events.Ending.PROMOTED
-    assert asked_shares(world) == [0, 10, 50, 100, 0]
+    assert asked_weights(world) == [0, 10, 50, 100, 0]
     primary = world.place("shop").slots[Slot.PRIMARY]
     assert primary is not None
     assert primary.version == version("v2")
@@ -37,7 +37,7 @@ def test_a_bad_version_is_rolled_back_at_its_first_step_and_says_why() -> None:
     assert outcome.ending is rollout_events.Ending.ROLLED_BACK
     assert "at 10 %" in outcome.why
     assert "errors: 1 of 1 measurement failed, limit 0" in outcome.why
-    assert asked_shares(world) == [0, 10, 0]
+    assert asked_weights(world) == [0, 10, 0]
     assert view.phase(world.state()) is view.Phase.ROLLED_BACK
     assert world.place("shop").hurt == []
 
@@ -49,7 +49,7 @@ def test_pods_come_first_then_the_mesh_then_weight_and_the_way_back_is_the_rever
     writes = [
         (effect.slot, effect.version.revision)
         if isinstance(effect, messages.EnsureVersion)
-        else (effect.route.joined, int(effect.route.share))
+        else (effect.route.joined, int(effect.route.weight))
         if isinstance(effect, messages.SetRoute)
         else "removed"
         for effect in world.effects
@@ -67,22 +67,22 @@ def test_pods_come_first_then_the_mesh_then_weight_and_the_way_back_is_the_rever
 
 def test_the_canary_waits_for_the_mesh_and_not_for_time() -> None:
     world = live(habits=Habits(lag=120))
-    shares = []
+    weights = []
 
     while not isinstance(world.state(), states.Analysing):
         world.run(longest=5)
-        shares.append(world.state().rollout.route.share)
-        if world.state().rollout.route.share:
+        weights.append(world.state().rollout.route.weight)
+        if world.state().rollout.route.weight:
             assert world.place("shop").known(Slot.CANARY)
 
-    assert shares[0] == 0
+    assert weights[0] == 0
     assert world.place("shop").hurt == []
 
 
 @pytest.mark.requirement("canary R14")
 def test_a_newer_version_first_returns_traffic_to_stable_and_removes_the_old_canary() -> None:
     world = live()
-    world.run(lambda: bool(world.state().rollout.route.share))
+    world.run(lambda: bool(world.state().rollout.route.weight))
     before = len(world.effects)
 
     world.want("v3", SPEC)
@@ -92,7 +92,7 @@ def test_a_newer_version_first_returns_traffic_to_stable_and_removes_the_old_can
     first = next(each for each in since if isinstance(each, messages.SetRoute))
     removed = next(n for n, e in enumerate(since) if isinstance(e, messages.RemoveCanary))
     made = next(n for n, e in enumerate(since) if isinstance(e, messages.EnsureVersion))
-    assert first.route.share == 0
+    assert first.route.weight == 0
     assert removed < made
     assert state.run.target == version("v3")
     assert state.rollout.outcome.ending is rollout_events.Ending.SUPERSEDED
@@ -196,16 +196,16 @@ def test_weights_changed_by_hand_are_put_back(step: type) -> None:
     world = live()
     world.run_until(step) if step is states.Analysing else ended(world)
     world.now += MINUTE
-    place, share = world.place("shop"), world.state().rollout.route.share
+    place, weight = world.place("shop"), world.state().rollout.route.weight
     order, route = place.route
 
     by_hand = dataclasses.replace(route, joined=True, split=weights.giving(77))
     place.routes.append((world.now, order, by_hand))
     world.observe()
-    world.run(lambda: place.route[1].share == share)
+    world.run(lambda: place.route[1].weight == weight)
 
     assert any(isinstance(event, rollout_events.Drifted) for event in world.told())
-    assert place.route[1].share == share
+    assert place.route[1].weight == weight
 
 
 @pytest.mark.requirement("canary R26")
@@ -307,13 +307,13 @@ def test_a_version_that_never_gets_ready_rolls_back_at_its_deadline() -> None:
     outcome = ended(world)
 
     assert outcome.why == "0 of 1 canary pods ready after 10 min"
-    assert asked_shares(world) == [0]
+    assert asked_weights(world) == [0]
 
 
 @pytest.mark.parametrize("moment", [states.Analysing, states.Shifting])
 def test_a_canary_that_loses_its_pods_rolls_back_at_once(moment: type) -> None:
     world = live()
-    world.run(lambda: bool(world.state().rollout.route.share))
+    world.run(lambda: bool(world.state().rollout.route.weight))
     world.run_until(moment)
     world.habits.broken = frozenset({"v2"})
     world.place("shop").crash(Slot.CANARY)

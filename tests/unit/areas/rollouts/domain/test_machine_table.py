@@ -330,4 +330,4 @@ def test_a_bad_verdict_returns_all_traffic_to_stable_at_once_and_says_why() -> N
 
     home = [event for event in world.told() if isinstance(event, events.RollbackStarted)]
     assert "errors: 1 of 1 measurement failed" in home[0].why
-    assert state.rollout.route.share == 0
+    assert state.rollout.route.weight == 0

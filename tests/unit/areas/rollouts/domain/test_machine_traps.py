@@ -14,7 +14,7 @@ from fairlead.areas.rollouts.domain.plan.strategy import Pace, Strategy
 from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.checks.spec import Check, CheckKind, When
 from fairlead.values import Percent
-from tests.unit.areas.rollouts.domain.stories import SPEC, STEPS, asked_shares, ended, live
+from tests.unit.areas.rollouts.domain.stories import SPEC, STEPS, asked_weights, ended, live
 from tests.unit.areas.rollouts.domain.world import BAD, SECOND, Habits, World, version
 
 
@@ -41,7 +41,7 @@ def test_a_rollout_that_waits_before_its_start_can_be_aborted() -> None:
     assert ended(world).why == "aborted by ada: not today"
 
 
-def test_waiting_for_approval_keeps_the_share_in_the_status() -> None:
+def test_waiting_for_approval_keeps_the_weight_in_the_status() -> None:
     # In Flagger the status says 0 while the canary still has its weight.
     world = live(Spec(Strategy(steps=(Pace(Percent(20), approve=True),))))
     world.run_until(states.Analysing)
@@ -49,7 +49,7 @@ def test_waiting_for_approval_keeps_the_share_in_the_status() -> None:
     status = view.status(world.state())
 
     assert (status.phase, status.canary_weight) == ("AwaitingApproval", 20)
-    assert world.place("shop").route[1].share == 20
+    assert world.place("shop").route[1].weight == 20
 
 
 @pytest.mark.parametrize("fully", [True, False])
@@ -79,7 +79,7 @@ def test_a_bad_canary_beside_a_dead_stable_version_keeps_traffic_until_somebody_
 
     world.send(messages.Abort("ada"))
     world.run(longest=1800)
-    assert world.state().rollout.route.share == 50
+    assert world.state().rollout.route.weight == 50
     assert view.phase(world.state()) is view.Phase.STALLED
     assert "0 of 3 pods of the stable version ready" in view.sentence(world.state())
 
@@ -122,7 +122,7 @@ def test_an_old_observation_that_comes_late_moves_nothing() -> None:
     dead = Observation(old.at, old.primary, None, old.route)
 
     assert not ROLLOUT.decide(world.state(), messages.Observed(dead), world.now)
-    assert asked_shares(world) == [0, 10]
+    assert asked_weights(world) == [0, 10]
 
 
 def test_weights_never_flap_when_a_tool_applies_the_old_route_again() -> None:
@@ -139,4 +139,4 @@ def test_weights_never_flap_when_a_tool_applies_the_old_route_again() -> None:
 
     drifts = [event for event in world.told() if isinstance(event, events.Drifted)]
     assert len(drifts) == 1
-    assert place.route[1].share == 20
+    assert place.route[1].weight == 20

@@ -60,7 +60,7 @@ def test_a_rollout_goes_on_from_what_an_older_release_wrote(shape: int) -> None:
     world.send(messages.Abort("ada"))
 
     rollout = world.run_until(states.Idle).rollout
-    assert (rollout.stable, rollout.route.share) == (stable, 0)
+    assert (rollout.stable, rollout.route.weight) == (stable, 0)
 
 
 def test_a_status_from_the_future_names_what_to_do() -> None:

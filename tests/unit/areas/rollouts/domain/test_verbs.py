@@ -31,7 +31,7 @@ from tests.unit.areas.rollouts.domain.stories import (
     MINUTE,
     SPEC,
     STEPS,
-    asked_shares,
+    asked_weights,
     ended,
     live,
 )
@@ -52,7 +52,7 @@ def test_a_timed_pause_is_kept_and_an_approval_is_waited_for() -> None:
     world.run_until(states.Analysing)
     began = world.now
 
-    world.run(lambda: world.state().rollout.route.share == 50)
+    world.run(lambda: world.state().rollout.route.weight == 50)
     assert world.now - began >= 10 * MINUTE
     world.run(longest=24 * 3600)
     assert view.phase(world.state()) is view.Phase.AWAITING_APPROVAL
@@ -70,7 +70,7 @@ def test_a_pause_holds_every_step_up_and_resume_goes_on() -> None:
     world.send(messages.Pause("ada", "let us see"))
     world.run(longest=3600)
 
-    assert world.state().rollout.route.share == 0
+    assert world.state().rollout.route.weight == 0
     assert view.phase(world.state()) is view.Phase.PAUSED
     assert "paused by ada: let us see" in view.sentence(world.state())
     world.send(messages.Resume("ada"))
@@ -110,7 +110,7 @@ def test_no_data_waits_and_after_its_patience_pauses_for_a_person() -> None:
 
     assert world.now - began >= SPEC.patience
     assert "no verdict" in world.state().rollout.paused.why
-    assert world.state().rollout.route.share == 10
+    assert world.state().rollout.route.weight == 10
 
 
 def counted(world: World) -> Tally:
@@ -124,7 +124,7 @@ def test_metrics_that_cannot_be_asked_roll_a_rollout_back_only_after_their_limit
 
     # Asked again every ten seconds; four errors are borne, and one answer forgives them.
     world.run(lambda: counted(world).consecutive_errors == 4)
-    assert world.state().rollout.route.share == 10
+    assert world.state().rollout.route.weight == 10
     world.habits.verdicts.clear()
     world.run(lambda: counted(world).count == 1)
     assert counted(world).consecutive_errors == 0
@@ -157,7 +157,7 @@ def test_promote_fully_skips_steps_checks_and_bake_time_but_not_the_order_of_wri
     world.send(messages.PromoteFully("ada"))
 
     assert ended(world).ending is events.Ending.PROMOTED
-    assert asked_shares(world) == [0, 100, 0]
+    assert asked_weights(world) == [0, 100, 0]
     assert world.now - START < 10 * MINUTE
     assert world.place("shop").hurt == []
 
@@ -165,7 +165,7 @@ def test_promote_fully_skips_steps_checks_and_bake_time_but_not_the_order_of_wri
 def test_bake_time_keeps_the_old_version_and_a_bad_number_in_it_rolls_back() -> None:
     endless = Check("errors", limits=Limits(interval=dt.timedelta(seconds=30)))
     world = live(Spec(Strategy(step_weight=100, bake=30 * MINUTE), (endless,)))
-    world.run(lambda: world.state().rollout.route.share == 100)
+    world.run(lambda: world.state().rollout.route.weight == 100)
     world.run_until(states.Analysing)
     assert view.phase(world.state()) is view.Phase.BAKING
     world.run(longest=600)
@@ -184,7 +184,7 @@ def test_promotion_in_steps_goes_back_to_the_primary_bit_by_bit() -> None:
 
     ended(world)
 
-    assert asked_shares(world) == [0, 100, 60, 20, 0]
+    assert asked_weights(world) == [0, 100, 60, 20, 0]
 
 
 def test_a_primary_that_cannot_be_remade_leaves_traffic_on_the_canary_and_says_so() -> None:
@@ -195,7 +195,7 @@ def test_a_primary_that_cannot_be_remade_leaves_traffic_on_the_canary_and_says_s
 
     assert view.phase(world.state()) is view.Phase.STALLED
     assert "0 of 3 pods of the new primary ready" in view.sentence(world.state())
-    assert world.place("shop").route[1].share == 100
+    assert world.place("shop").route[1].weight == 100
     world.habits.broken = frozenset()
     world.place("shop").crash(Slot.PRIMARY)
     world.run(longest=600)
@@ -235,7 +235,7 @@ def test_a_small_primary_grows_before_it_takes_everything_back() -> None:
 
     asked = [e for e in world.effects[before:] if isinstance(e, messages.EnsureVersion)]
     assert [(e.slot, e.at_least) for e in asked] == [(Slot.PRIMARY, 4)]
-    assert place.route[1].share == 50
+    assert place.route[1].weight == 50
     assert ended(world).ending is events.Ending.ROLLED_BACK
     assert place.hurt == []
 
@@ -302,13 +302,13 @@ def test_a_window_holds_the_start_and_each_step_but_never_a_rollback() -> None:
     world = live(Spec(Strategy(steps=paces), windows=(office,)))
     assert "opens 2030-01-01 14:00" in view.sentence(world.state())
 
-    world.run(lambda: world.state().rollout.route.share == 10, longest=4 * 3600)
+    world.run(lambda: world.state().rollout.route.weight == 10, longest=4 * 3600)
     assert world.now >= START + 2 * 60 * MINUTE
     world.run(longest=3 * 24 * 3600)
-    assert world.state().rollout.route.share == 10
+    assert world.state().rollout.route.weight == 10
     world.send(messages.Abort("ada"))
 
-    assert world.run_until(states.Idle, longest=60).rollout.route.share == 0
+    assert world.run_until(states.Idle, longest=60).rollout.route.weight == 0
 
 
 def test_blue_green_and_a_b_keep_the_split_until_they_switch() -> None:
@@ -320,7 +320,7 @@ def test_blue_green_and_a_b_keep_the_split_until_they_switch() -> None:
         world = live(Spec(strategy, (ERRORS,)))
         ended(world)
 
-        assert asked_shares(world) == [0, 100, 0]
+        assert asked_weights(world) == [0, 100, 0]
         assert world.place("shop").hurt == []
 
 
@@ -369,7 +369,7 @@ def test_a_workload_that_sleeps_changes_its_version_in_its_sleep() -> None:
     state = world.run_until(states.Idle, longest=60)
 
     assert (state.rollout.stable, state.rollout.kept) == (version("v2"), (version("v1"),))
-    assert asked_shares(world) == [0]
+    assert asked_weights(world) == [0]
 
 
 def test_a_workload_put_to_sleep_mid_run_sleeps_once_the_run_is_over() -> None:

@@ -276,14 +276,14 @@ class Place:
         """Whether requests go there, as the proxies see it or soon will."""
         shown = [self.route[1]] + [route for at, _, route in self.routes if at > self.world.now]
         if slot is Slot.CANARY:
-            return any(route.share or route.matches for route in shown)
+            return any(route.weight or route.matches for route in shown)
         if slot is Slot.BASELINE:
             return any(route.split.baseline for route in shown)
         return any(route.split.primary for route in shown) and bool(self.routes)
 
     def observed(self) -> Observation:
         order, route = self.route
-        shown = ObservedRoute(order, route.share) if order else None
+        shown = ObservedRoute(order, route.weight) if order else None
         return Observation(self.world.now, self._pods(Slot.PRIMARY),
                      self._pods(Slot.CANARY), shown,
                      self._pods(Slot.BASELINE))  # fmt: skip
@@ -336,11 +336,11 @@ class Place:
             return
         before = self.routes[-1][2] if self.routes else PRIMARY_ONLY
         self._watch_newcomers(before, effect.route)
-        if before.joined != effect.route.joined and (before.share or effect.route.share):
+        if before.joined != effect.route.joined and (before.weight or effect.route.weight):
             self.hurt.append("joined or left with weight")
         if effect.route.reaches_canary and not self.ready(Slot.CANARY):
             self.hurt.append("weight to a canary without a ready pod")
-        if effect.route.share < before.share and not self.ready(Slot.PRIMARY):
+        if effect.route.weight < before.weight and not self.ready(Slot.PRIMARY):
             self.hurt.append("weight to a primary without a ready pod")
         lag = self.world.habits.lag
         self.routes.append((self.world.now + lag * SECOND, effect.order, effect.route))
@@ -356,7 +356,7 @@ class Place:
             rose = getattr(after.split, slot.value) > getattr(before.split, slot.value)
             if rose and not self.known(slot):
                 self.hurt.append(f"weight to a {slot.value} the mesh does not know")
-        if after.share > before.share and after.split.primary > before.split.primary:
+        if after.weight > before.weight and after.split.primary > before.split.primary:
             self.hurt.append("more weight to the primary on the way up")
 
     def crash(self, slot: Slot) -> None:

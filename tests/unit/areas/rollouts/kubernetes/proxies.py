@@ -30,7 +30,7 @@ class Moment:
 
     at: dt.datetime
     what: str
-    share: int = -1
+    weight: int = -1
     joined: bool = False
 
 
@@ -59,7 +59,7 @@ class Mesh(Place):
         if not self.server.route(effect.route, effect.order):
             return
         assert before <= set(self.server.found)
-        self._note("route", effect.route.share, joined=effect.route.joined)
+        self._note("route", effect.route.weight, joined=effect.route.joined)
         super().set_route(effect)
         seen = {ref.name: obj["metadata"]["generation"] for ref, obj in self.server.found.items()}
         self._taken_in.append((self.world.now + self.world.habits.lag * SECOND, seen))
@@ -92,8 +92,8 @@ class Mesh(Place):
     def removed(self) -> list[Remove]:
         return [write for write in self.server.written if isinstance(write, Remove)]
 
-    def _note(self, what: str, share: int = -1, *, joined: bool = False) -> None:
-        self.done.append(Moment(self.world.now, what, share, joined))
+    def _note(self, what: str, weight: int = -1, *, joined: bool = False) -> None:
+        self.done.append(Moment(self.world.now, what, weight, joined))
 
     def _take_in(self) -> None:
         """A gateway's controller writes what it has seen into the status."""

@@ -40,8 +40,8 @@ def walked(provider: Provider, habits: Habits) -> Mesh:
     return mesh
 
 
-def first(mesh: Mesh, what: str, *, share: int | None = None) -> Moment:
-    return next(one for one in mesh.done if one.what == what and share in (None, one.share))
+def first(mesh: Mesh, what: str, *, weight: int | None = None) -> Moment:
+    return next(one for one in mesh.done if one.what == what and weight in (None, one.weight))
 
 
 def test_nothing_that_users_would_notice_happens(mesh: Mesh) -> None:
@@ -56,10 +56,10 @@ def test_a_route_is_never_deleted_and_made_again(mesh: Mesh) -> None:
 def test_weight_comes_a_delay_after_the_canary_joined_and_its_pods_were_ready(mesh: Mesh) -> None:
     made = first(mesh, "ensure canary")
     joined = next(one for one in mesh.done if one.joined)
-    weight = next(one for one in mesh.done if one.share > 0)
+    weight = next(one for one in mesh.done if one.weight > 0)
     delay = dt.timedelta(seconds=mesh.delay)
 
-    assert joined.share == 0
+    assert joined.weight == 0
     assert joined.at >= made.at + dt.timedelta(seconds=mesh.world.habits.ready_after)
     assert weight.at >= joined.at + delay
 
@@ -70,8 +70,8 @@ def test_the_canary_is_removed_two_shown_writes_after_its_weight(mesh: Mesh) -> 
     taken, left = before[-2:]
     delay = dt.timedelta(seconds=mesh.delay)
 
-    assert (taken.share, taken.joined) == (0, True)
-    assert (left.share, left.joined) == (0, False)
+    assert (taken.weight, taken.joined) == (0, True)
+    assert (left.weight, left.joined) == (0, False)
     assert left.at >= taken.at + delay
     assert removed.at >= left.at + delay
 
@@ -80,7 +80,7 @@ def test_a_canary_that_never_gets_ready_never_joins(provider: Provider) -> None:
     mesh = walked(provider, Habits(broken=frozenset({"v2"})))
 
     assert mesh.hurt == []
-    assert not any(one.joined or one.share > 0 for one in mesh.done)
+    assert not any(one.joined or one.weight > 0 for one in mesh.done)
 
 
 def test_no_weight_goes_to_or_from_0_together_with_the_backend(mesh: Mesh) -> None:
@@ -88,7 +88,7 @@ def test_no_weight_goes_to_or_from_0_together_with_the_backend(mesh: Mesh) -> No
 
     for one, following in itertools.pairwise(routes):
         if one.joined != following.joined:
-            assert (one.share, following.share) == (0, 0)
+            assert (one.weight, following.weight) == (0, 0)
 
 
 def test_on_gateway_api_both_backends_are_held_while_any_weight_changes() -> None:

@@ -21,7 +21,7 @@ def advance(draft: DecisionBuilder) -> None:
     match asked(stands.phase):
         case Action.ABORT:
             draft.start_rollback(
-                f"{stands.phase.value.lower()} at {state.rollout.route.share} %: {stands.reason}"
+                f"{stands.phase.value.lower()} at {state.rollout.route.weight} %: {stands.reason}"
             )
         case Action.PAUSE:
             if state.rollout.paused is None:

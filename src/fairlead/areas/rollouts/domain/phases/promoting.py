@@ -24,11 +24,11 @@ def advance(draft: DecisionBuilder) -> None:
     elif rollout.removal is not None:
         if canary_gone(rollout):
             draft.end_run(events.Ending.PROMOTED, f"{state.run.target} has all traffic")
-    elif rollout.route.share == 0 and rollout.shown:
+    elif rollout.route.weight == 0 and rollout.shown:
         _remove_canary(draft)
-    elif rollout.route.share and rollout.shown and primary_is_ready(state):
+    elif rollout.route.weight and rollout.shown and primary_is_ready(state):
         if rollout.paused is None:
-            draft.ask_route(rollout.route.only(_next_share(state)), "the new primary is ready")
+            draft.ask_route(rollout.route.only(_next_weight(state)), "the new primary is ready")
     elif not state.stalled and overdue(draft, state):
         draft.record(events.Stalled(waiting_for(state), draft.now))
 
@@ -55,7 +55,7 @@ def _waiting_for(state: states.Promoting) -> str:
         count = observation.ready(pods, state.run.target.revision)
         return f"{count} of {rollout.full} pods of the new primary ready"
     if not rollout.shown:
-        return f"proxies have not applied weight {rollout.route.share} % yet"
+        return f"proxies have not applied weight {rollout.route.weight} % yet"
     return "canary not removed yet"
 
 
@@ -63,7 +63,7 @@ def _must_turn_back(state: states.Promoting) -> bool:
     rollout = state.rollout
     if rollout.observed is None or not is_fresh(rollout) or not rollout.route.joined:
         return False
-    if rollout.route.share == ALL:
+    if rollout.route.weight == ALL:
         return False
     revision = state.run.target.revision
     primary, canary = rollout.observed.primary, rollout.observed.canary
@@ -72,18 +72,18 @@ def _must_turn_back(state: states.Promoting) -> bool:
 
 def _canary_lost_pods(state: states.Promoting) -> bool:
     rollout = state.rollout
-    if rollout.observed is None or not is_fresh(rollout) or not rollout.route.share:
+    if rollout.observed is None or not is_fresh(rollout) or not rollout.route.weight:
         return False
     revision = state.run.target.revision
     primary, canary = rollout.observed.primary, rollout.observed.canary
     return not observation.ready(canary, revision) and bool(observation.ready(primary, revision))
 
 
-def _next_share(state: states.Promoting) -> int:
-    shares = [
-        each for each in state.run.spec.strategy.promotion if each < state.rollout.route.share
+def _next_weight(state: states.Promoting) -> int:
+    weights = [
+        each for each in state.run.spec.strategy.promotion if each < state.rollout.route.weight
     ]
-    return shares[0] if shares else 0
+    return weights[0] if weights else 0
 
 
 def _remove_canary(draft: DecisionBuilder) -> None:

@@ -23,10 +23,10 @@ def advance(draft: DecisionBuilder) -> None:
     if _must_prescale(state):
         draft.ask_primary(rollout.stable, need(state))
         return
-    goal = _goal(state, allowed_share(state, draft.now))
+    goal = _goal(state, allowed_weight(state, draft.now))
     if rollout.route.reaches_canary and rollout.route != goal:
         draft.ask_route(goal, f"rolling back: {state.why}")
-    elif rollout.route.share == 0 and rollout.shown:
+    elif rollout.route.weight == 0 and rollout.shown:
         _remove_canary(draft, state)
     if not draft.events and not state.stalled and overdue(draft, state):
         draft.record(events.Stalled(waiting_for(state), draft.now))
@@ -42,30 +42,30 @@ def need(state: states.RollingBack) -> int:
     return _grown(rollout)
 
 
-def allowed_share(state: states.RollingBack, now: dt.datetime) -> int:
+def allowed_weight(state: states.RollingBack, now: dt.datetime) -> int:
     """What the canary keeps for now: only what the stable version cannot carry yet."""
     rollout = state.rollout
-    share = rollout.route.share
-    if rollout.observed is None or share == 0:
-        return share
+    weight = rollout.route.weight
+    if rollout.observed is None or weight == 0:
+        return weight
     able = able_pods(rollout)
     helps = observation.ready(rollout.observed.canary, state.run.target.revision)
     needed = need(state)
     if able >= needed or not helps:
         return 0
     if able == 0:
-        return share
+        return weight
     if now >= rollout.since + PATIENCE:
         return 0
-    return min(share, ALL - ALL * able // needed)
+    return min(weight, ALL - ALL * able // needed)
 
 
-def _goal(state: states.RollingBack, share: int) -> Route:
+def _goal(state: states.RollingBack, weight: int) -> Route:
     rollout = state.rollout
-    if share and rollout.route.split.baseline and not able_pods(rollout):
+    if weight and rollout.route.split.baseline and not able_pods(rollout):
         # The baseline is the stable version too, and now all of it that may answer.
         return rollout.route
-    return rollout.route.only(share)
+    return rollout.route.only(weight)
 
 
 def able_pods(rollout: states.RolloutRecord) -> int:
@@ -88,10 +88,10 @@ def waiting_for(state: states.RollingBack) -> str:
 def _waiting_for(state: states.RollingBack) -> str:
     rollout = state.rollout
     able, needed = able_pods(rollout), need(state)
-    if rollout.route.share and able < needed:
+    if rollout.route.weight and able < needed:
         return f"{able} of {needed} pods of the stable version ready"
     if not rollout.shown:
-        return f"proxies have not applied weight {rollout.route.share} % yet"
+        return f"proxies have not applied weight {rollout.route.weight} % yet"
     return "canary not removed yet"
 
 
@@ -115,10 +115,10 @@ def _grown(rollout: states.RolloutRecord) -> int:
     """The primary's size if the load its canary carries came on top, under an autoscaler."""
     pods = rollout.observed.primary if rollout.observed else None
     canary = rollout.observed.canary if rollout.observed else None
-    share = rollout.route.split.primary
-    if not share:
+    weight = rollout.route.split.primary
+    if not weight:
         return max(1, canary.desired if canary else 1)
-    return max(1, math.ceil((pods.desired if pods else 1) * ALL / share))
+    return max(1, math.ceil((pods.desired if pods else 1) * ALL / weight))
 
 
 def _remove_canary(draft: DecisionBuilder, state: states.RollingBack) -> None:

@@ -52,7 +52,7 @@ def waiting_for(state: states.Shifting) -> str:
         return observation.with_trouble(said, late.pods)
     rollout = state.rollout
     if not rollout.shown:
-        said = f"proxies have not applied weight {rollout.route.share} % yet"
+        said = f"proxies have not applied weight {rollout.route.weight} % yet"
         return observation.with_trouble(said, newcomers[0].pods)
     unknown = next((each for each in newcomers if not each.stands), newcomers[0])
     known = unknown.pods.known if unknown.pods else 0
@@ -124,6 +124,6 @@ def _until_shown(draft: DecisionBuilder, state: states.Shifting) -> None:
         and rollout.route_at is not None
         and seen >= rollout.route_at
     ):
-        draft.record(events.StepReached(state.step, rollout.route.share, draft.now))
+        draft.record(events.StepReached(state.step, rollout.route.weight, draft.now))
     elif overdue(draft, state):
         draft.start_rollback(f"{waiting_for(state)} after {wording.span(state.run.spec.deadline)}")

@@ -22,15 +22,15 @@ class Step:
 
     route: routes.Route
     load: Percent
-    """The share of all requests that may meet the canary, for its scale."""
+    """The part of all requests that may meet the canary, for its scale."""
 
     pause: dt.timedelta = NO_TIME
     approve: bool = False
     fixed: int | None = None
 
     @property
-    def share(self) -> Percent:
-        return self.route.share
+    def weight(self) -> Percent:
+        return self.route.weight
 
 
 Plan = tuple[Step, ...]
@@ -52,7 +52,7 @@ def plan(strategy: Strategy) -> Plan:
         case Kind.AB:
             route = routes.Route(joined=True, matches=strategy.matches, affinity=strategy.affinity)
             before = (Step(route, ALL, strategy.pause, fixed=strategy.scale.fixed),)
-    before = tuple(step for step in before if step.share < ALL)
+    before = tuple(step for step in before if step.weight < ALL)
     if before and strategy.approve:
         last = before[-1]
         before = (*before[:-1], Step(last.route, last.load, last.pause, True, last.fixed))
@@ -63,12 +63,12 @@ def paces(strategy: Strategy) -> tuple[Pace, ...]:
     """The weights of a canary, whichever way they were written."""
     if strategy.steps:
         return tuple(
-            Pace(pace.share, pace.pause or strategy.pause, pace.approve) for pace in strategy.steps
+            Pace(pace.weight, pace.pause or strategy.pause, pace.approve) for pace in strategy.steps
         )
     size = strategy.step_weight or USUAL_STEP
     most = strategy.max_weight or max(size, ALL if strategy.step_weight else USUAL_MOST)
-    shares = [*range(size, most, size), most]
-    return tuple(Pace(Percent(share), strategy.pause) for share in shares)
+    rising = [*range(size, most, size), most]
+    return tuple(Pace(Percent(weight), strategy.pause) for weight in rising)
 
 
 def pods(scale: Scale, load: int, replicas: int) -> int:
@@ -92,19 +92,19 @@ def _mirrored(strategy: Strategy) -> Step:
 def _weighted(strategy: Strategy) -> Iterator[Step]:
     before = weights.ALL_TO_PRIMARY
     for pace in paces(strategy):
-        split = _beside(before, pace.share) if strategy.baseline else weights.giving(pace.share)
-        affinity = strategy.affinity if pace.share > NONE else None
+        split = _beside(before, pace.weight) if strategy.baseline else weights.giving(pace.weight)
+        affinity = strategy.affinity if pace.weight > NONE else None
         route = routes.Route(split, True, bool(split.baseline), affinity=affinity)
-        yield Step(route, pace.share, pace.pause, pace.approve, strategy.scale.fixed)
+        yield Step(route, pace.weight, pace.pause, pace.approve, strategy.scale.fixed)
         before = split
 
 
-def _beside(before: weights.Split, share: int) -> weights.Split:
-    """The canary's share with a baseline that has as much, while the primary has no less.
+def _beside(before: weights.Split, weight: int) -> weights.Split:
+    """The canary's weight with a baseline that has as much, while the primary has no less.
 
-    From there on the baseline gets only what keeps the primary's share from rising: an
+    From there on the baseline gets only what keeps the primary's weight from rising: an
     autoscaler may have made the primary smaller, and it must not be met by more than it had.
     """
-    rest = ALL - share
-    primary = rest - share if share * PARTIES <= ALL else rest
-    return weights.giving(share, rest - min(primary, before.primary))
+    rest = ALL - weight
+    primary = rest - weight if weight * PARTIES <= ALL else rest
+    return weights.giving(weight, rest - min(primary, before.primary))

@@ -23,14 +23,14 @@ class Kind(enum.Enum):
 class Pace:
     """One step of a canary: its weight, and what it waits for besides its checks."""
 
-    share: Percent
+    weight: Percent
     pause: dt.timedelta = NO_TIME
     approve: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The canary's pods: in proportion to its share, or a fixed number."""
+    """The canary's pods: in proportion to its weight, or a fixed number."""
 
     fixed: int | None = None
 
@@ -86,12 +86,13 @@ def _check_weights(strategy: Strategy) -> None:
     for value in (strategy.step_weight, strategy.max_weight):
         if value is not None and not 1 <= value <= ALL:
             raise errors.Rejected(f"weight outside 1-100: {value}", hint="use whole percents")
-    shares = [percent(pace.share) for pace in strategy.steps]
-    if shares != sorted(shares):
+    weights = [percent(pace.weight) for pace in strategy.steps]
+    if weights != sorted(weights):
         raise errors.Rejected(
-            f"weights of steps go down: {shares}", hint="let each weight be at least the one before"
+            f"weights of steps go down: {weights}",
+            hint="let each weight be at least the one before",
         )
-    back = [percent(share) for share in strategy.promotion]
+    back = [percent(weight) for weight in strategy.promotion]
     if back != sorted(back, reverse=True):
         raise errors.Rejected(
             f"promotion weights go up: {back}", hint="list the canary's weight, falling"

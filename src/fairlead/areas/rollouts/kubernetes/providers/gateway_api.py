@@ -129,7 +129,7 @@ class GatewayApi:
             return None, 0.0
         drift = held.drift() or _side_drift(site, found, held, mark)
         if drift:
-            return ObservedRoute(mark.order, held.share(), drift), 0.0
+            return ObservedRoute(mark.order, held.weight(), drift), 0.0
         patient = now < mark.at + PATIENCE
         side = found.get(_side_ref(site))
         if not all(_taken_in(route, patient=patient) for route in (held.live, side)):

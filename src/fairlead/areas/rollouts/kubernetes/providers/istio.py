@@ -132,7 +132,7 @@ class Istio:
             return None, 0.0
         drift = held.drift() or _rule_drift(site, found, mark)
         if drift:
-            return ObservedRoute(mark.order, held.share(), drift), 0.0
+            return ObservedRoute(mark.order, held.weight(), drift), 0.0
         if _lags(held.live) and now < mark.at + PATIENCE:
             return route_annotations.earlier(mark), 1.0
         return route_annotations.settled(mark, self.delay(site), now)

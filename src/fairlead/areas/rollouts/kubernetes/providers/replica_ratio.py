@@ -1,7 +1,7 @@
 """No mesh, no gateway: the Service itself shares requests out, over all pods alike.
 
 The route is the Service's selector: the primary's pods, the canary's, or both. Between 0 and 100
-the share is what the pods make of it: one canary pod beside ten of the primary gets 1 of 11.
+the weight is what the pods make of it: one canary pod beside ten of the primary gets 1 of 11.
 """
 
 import datetime as dt
@@ -29,10 +29,10 @@ from fairlead.kubernetes.writes import compare
 from fairlead.traffic.routes import Route
 from fairlead.values import ALL
 
-SHARE = "fairlead.dev/share"
+WEIGHT = "fairlead.dev/weight"
 AT = "fairlead.dev/routed-at"
 BEFORE = "fairlead.dev/before"
-"""Annotations: the share of the route, when it was written, and order and share before that."""
+"""Annotations: the weight of the route, when it was written, and order and weight before that."""
 
 DELAY = 2.0
 _PRIMARY, _CANARY = {names.SLOT: "primary"}, {names.SLOT: "canary"}
@@ -83,15 +83,15 @@ class ReplicaRatio:
         before = told.get(BEFORE, "")
         at = told.get(AT, "")
         if order < wanted.order:
-            before, at = f"{order}/{_number(told.get(SHARE))}", wanted.at.isoformat()
+            before, at = f"{order}/{_number(told.get(WEIGHT))}", wanted.at.isoformat()
         marks = {
             ORDER: str(wanted.order),
-            SHARE: str(int(wanted.route.share)),
+            WEIGHT: str(int(wanted.route.weight)),
             AT: at,
             BEFORE: before,
         }
         service = site.desired["service"]
-        spec = {**service["spec"], "selector": {**_own(site), **_chosen(wanted.route.share)}}
+        spec = {**service["spec"], "selector": {**_own(site), **_chosen(wanted.route.weight)}}
         meta = {**service["metadata"], "annotations": marks}
         desired = {**service, "metadata": meta, "spec": spec}
         if live is not None and not compare.differences(desired, live):
@@ -105,13 +105,13 @@ class ReplicaRatio:
         told = _differences(live)
         if live is None or ORDER not in told:
             return None, 0.0
-        order, share = _number(told[ORDER]), _number(told.get(SHARE))
+        order, weight = _number(told[ORDER]), _number(told.get(WEIGHT))
         selector = live["spec"].get("selector") or {}
-        if selector != {**_own(site), **_chosen(share)}:
-            return ObservedRoute(order, share, "the Service's selector was changed"), 0.0
+        if selector != {**_own(site), **_chosen(weight)}:
+            return ObservedRoute(order, weight, "the Service's selector was changed"), 0.0
         age = (now - dt.datetime.fromisoformat(told[AT])).total_seconds() if AT in told else DELAY
         if age >= self.delay(site):
-            return ObservedRoute(order, share), 0.0
+            return ObservedRoute(order, weight), 0.0
         before, _, was = told.get(BEFORE, "").partition("/")
         earlier = ObservedRoute(_number(before), _number(was)) if _number(before) else None
         return earlier, self.delay(site) - max(0.0, age)
@@ -133,10 +133,10 @@ def _check_able(route: Route) -> None:
         )
 
 
-def _chosen(share: int) -> dict[str, str]:
-    if share == ALL:
+def _chosen(weight: int) -> dict[str, str]:
+    if weight == ALL:
         return _CANARY
-    return {} if share else _PRIMARY
+    return {} if weight else _PRIMARY
 
 
 def _own(site: Site) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Our Services in one list of weighted destinations, as VirtualService and HTTPRoute have it.
 
-Canary and baseline take their shares from the primary's weight; other destinations keep theirs.
+Canary and baseline take their weights from the primary's; other destinations keep theirs.
 So a list is always what somebody wrote (`without_canary`) with our route on top (`routed`), and
 the two undo each other.
 """
@@ -89,7 +89,7 @@ def routed(items: Sequence[Object], sides: Sides, route: Route) -> list[Object]:
 
 
 def seen(items: Sequence[Object], sides: Sides) -> int:
-    """The canary's share of what ours carry, in percent."""
+    """The canary's part of what ours carry, in percent."""
     ours = [item for item in items if sides.is_ours(item)]
     if not any(sides.is_canary(item) for item in ours):
         return 0
@@ -112,16 +112,16 @@ def problem(items: Sequence[Object], sides: Sides) -> str:
 
 
 def _split(total: int, split: weights.Split) -> tuple[int, int, int]:
-    """Whole weights; a share that is not 0 or all never becomes it by rounding."""
+    """Whole weights; a weight that is not 0 or all never becomes it by rounding."""
     beside = [_part(total, split.canary), _part(total, split.baseline)]
     if split.primary and sum(beside) >= total:
         beside[beside.index(max(beside))] -= 1 + sum(beside) - total
     return total - sum(beside), beside[0], beside[1]
 
 
-def _part(total: int, share: int) -> int:
-    part = (total * share + ALL // 2) // ALL
-    return min(max(part, 1), total - 1) if 0 < share < ALL else part
+def _part(total: int, weight: int) -> int:
+    part = (total * weight + ALL // 2) // ALL
+    return min(max(part, 1), total - 1) if 0 < weight < ALL else part
 
 
 def _weighted(item: Object, weight: int | None) -> Object:

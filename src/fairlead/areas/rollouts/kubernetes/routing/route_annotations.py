@@ -27,7 +27,7 @@ class RouteAnnotations:
     at: Annotated[dt.datetime, msgspec.Meta(tz=True)]
     route: Route = field(default_factory=Route)
     before: tuple[int, int] | None = None
-    """Order and share of the write before it: what the proxies show until they know this one."""
+    """Order and weight of the write before it: what the proxies show until they know this one."""
 
     token: str = ""
     """The value of the cookie that keeps a user with the canary; another one for each run."""
@@ -94,7 +94,7 @@ def settled(
     # A clock that was set back must not make us wait for longer than the delay.
     if 0 < left <= delay:
         return earlier(mark), left
-    return ObservedRoute(mark.order, mark.route.share), 0.0
+    return ObservedRoute(mark.order, mark.route.weight), 0.0
 
 
 def earlier(mark: RouteAnnotations) -> ObservedRoute | None:
@@ -113,4 +113,4 @@ def _before(wanted: DesiredRoute, last: RouteAnnotations | None) -> tuple[int, i
     if last.order == wanted.order:
         # The same write once more: what was shown before it is still what was.
         return last.before
-    return last.order, last.route.share
+    return last.order, last.route.weight

@@ -39,7 +39,7 @@ class RouteFields(Protocol):
         ...
 
     def seen(self, spec: Object) -> int:
-        """The canary's share, as the spec has it."""
+        """The canary's weight, as the spec has it."""
         ...
 
 
@@ -98,7 +98,7 @@ class RouteObject:
         changed = compare.differences({"spec": expected}, {"spec": self.spec})
         return f"{self._name}: {changed[0]} was changed" if changed else ""
 
-    def share(self) -> int:
+    def weight(self) -> int:
         return self.shape.seen(self.spec)
 
     def give_back(self) -> tuple[Write, ...]:

@@ -18,7 +18,7 @@ def returning() -> World:
     """Some of the traffic is back on the re-made primary."""
     world = live(BACK_IN_STEPS)
     world.run_until(states.Promoting)
-    world.run(lambda: world.place("shop").route[1].share == 60)
+    world.run(lambda: world.place("shop").route[1].weight == 60)
     return world
 
 
@@ -51,7 +51,7 @@ def test_a_new_primary_that_falls_on_the_way_back_gives_all_to_the_canary() -> N
     world.place("shop").crash(Slot.PRIMARY)
     world.observe()
 
-    world.run(lambda: world.place("shop").route[1].share == 100, longest=60)
+    world.run(lambda: world.place("shop").route[1].weight == 100, longest=60)
     assert world.place("shop").healthy()
 
     world.habits.broken = frozenset()
@@ -70,7 +70,7 @@ def test_a_canary_that_falls_while_promoting_gives_way_to_what_stands_of_the_pri
     world.place("shop").crash(Slot.CANARY)
 
     world.observe()
-    world.run(lambda: world.place("shop").route[1].share == 0, longest=60)
+    world.run(lambda: world.place("shop").route[1].weight == 0, longest=60)
 
     assert world.place("shop").healthy()
 

@@ -22,14 +22,14 @@ MINUTE = dt.timedelta(minutes=1)
 BETA = (Match(Where.COOKIE, "beta", "yes"),)
 
 
-def shares(strategy: Strategy) -> list[int]:
-    return [step.share for step in steps.plan(strategy)]
+def weights(strategy: Strategy) -> list[int]:
+    return [step.weight for step in steps.plan(strategy)]
 
 
 def test_named_steps_are_taken_as_they_stand_and_end_in_all() -> None:
     strategy = Strategy(steps=tuple(Pace(Percent(n)) for n in (5, 20, 50)))
 
-    assert shares(strategy) == [5, 20, 50, 100]
+    assert weights(strategy) == [5, 20, 50, 100]
 
 
 @pytest.mark.parametrize(
@@ -45,17 +45,17 @@ def test_named_steps_are_taken_as_they_stand_and_end_in_all() -> None:
 def test_even_steps_end_at_the_most_then_at_all(
     size: int, most: int | None, expected: list[int]
 ) -> None:
-    assert shares(Strategy(step_weight=size, max_weight=most)) == expected
+    assert weights(Strategy(step_weight=size, max_weight=most)) == expected
 
 
 def test_without_any_request_steps_are_of_ten_up_to_half() -> None:
-    assert shares(Strategy()) == [10, 20, 30, 40, 50, 100]
+    assert weights(Strategy()) == [10, 20, 30, 40, 50, 100]
 
 
-def test_a_mirrored_canary_sees_copies_before_its_first_share() -> None:
+def test_a_mirrored_canary_sees_copies_before_its_first_weight() -> None:
     first, *_ = steps.plan(Strategy(mirror=Percent(30), step_weight=50))
 
-    assert (first.share, first.route.mirror, first.load) == (0, 30, 30)
+    assert (first.weight, first.route.mirror, first.load) == (0, 30, 30)
 
 
 def test_blue_green_previews_at_full_scale_switches_and_bakes() -> None:
@@ -63,9 +63,9 @@ def test_blue_green_previews_at_full_scale_switches_and_bakes() -> None:
 
     preview, full = steps.plan(strategy)
 
-    assert (preview.share, preview.load, preview.approve, preview.pause) == (0, 100, True, MINUTE)
+    assert (preview.weight, preview.load, preview.approve, preview.pause) == (0, 100, True, MINUTE)
     assert preview.route.joined
-    assert (full.share, full.pause, full.approve) == (100, 5 * MINUTE, False)
+    assert (full.weight, full.pause, full.approve) == (100, 5 * MINUTE, False)
 
 
 def test_an_a_b_test_sends_only_matching_requests() -> None:
@@ -73,7 +73,7 @@ def test_an_a_b_test_sends_only_matching_requests() -> None:
 
     chosen, full = steps.plan(strategy)
 
-    assert (chosen.share, chosen.route.matches) == (0, BETA)
+    assert (chosen.weight, chosen.route.matches) == (0, BETA)
     assert full.route.matches == ()
     assert full.route.affinity == Affinity("who")
 
@@ -103,9 +103,9 @@ def test_plans_only_rise_and_pods_never_fall(size: int, most: int, replicas: int
     plan = steps.plan(Strategy(step_weight=size, max_weight=most))
     counts = [steps.pods(Scale(), step.load, replicas) for step in plan]
 
-    assert [step.share for step in plan] == sorted(step.share for step in plan)
+    assert [step.weight for step in plan] == sorted(step.weight for step in plan)
     assert counts == sorted(counts)
-    assert plan[-1].share == 100
+    assert plan[-1].weight == 100
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_plans_only_rise_and_pods_never_fall(size: int, most: int, replicas: int
         (lambda: Strategy(max_weight=10), "maxWeight without stepWeight"),
         (lambda: Strategy(step_weight=0), "weight outside 1-100: 0"),
         (lambda: Strategy(step_weight=10, max_weight=101), "weight outside 1-100: 101"),
-        (lambda: Strategy(steps=(Pace(Percent(101)),)), "share outside 0-100: 101"),
+        (lambda: Strategy(steps=(Pace(Percent(101)),)), "percent outside 0-100: 101"),
         (lambda: Strategy(steps=(Pace(Percent(9)), Pace(Percent(5)))), "weights of steps go down"),
         (lambda: Strategy(promotion=(Percent(5), Percent(9))), "promotion weights go up"),
         (lambda: Strategy(kind=Kind.AB), "without a match"),

@@ -95,16 +95,16 @@ def test_what_the_server_fills_in_is_no_difference() -> None:
 
 
 @pytest.mark.requirement("canary R6")
-@pytest.mark.parametrize("share", [0, 1, 10, 50, 99, 100])
-def test_only_our_backends_and_weights_change_in_one_of_theirs(share: int) -> None:
+@pytest.mark.parametrize("weight", [0, 1, 10, 50, 99, 100])
+def test_only_our_backends_and_weights_change_in_one_of_theirs(weight: int) -> None:
     server = adopted()
 
-    writes = server.route(only_split(share))
+    writes = server.route(only_split(weight))
 
     amend = writes[-1]
     assert isinstance(amend, Amend)
     spec = copy.deepcopy(server.found[WEB]["spec"])
-    assert weights(server, WEB, 1) == {"shop": 100 - share, "shop-canary": share}
+    assert weights(server, WEB, 1) == {"shop": 100 - weight, "shop-canary": weight}
     for rule, theirs in zip(spec["rules"], THEIRS["spec"]["rules"], strict=True):
         rule["backendRefs"] = theirs["backendRefs"]
     assert spec == THEIRS["spec"]
@@ -205,16 +205,16 @@ def test_it_is_written_before_the_route_that_people_know() -> None:
 
 
 def test_a_baseline_is_held_while_it_has_joined() -> None:
-    server, held, shares = adopted(), [], []
+    server, held, baselines = adopted(), [], []
     for route in (PRIMARY_ONLY, COMPARED, SPLIT, COMPARED, PRIMARY_ONLY):
         server.route(route)
         rules = server.found[SIDE]["spec"]["rules"]
         held.append([rule["backendRefs"][0]["name"] for rule in rules])
-        shares.append(weights(server, WEB, 1).get("shop-baseline"))
+        baselines.append(weights(server, WEB, 1).get("shop-baseline"))
 
     all_three = ["shop", "shop-canary", "shop-baseline"]
     assert held == [["shop"], all_three, all_three, all_three, ["shop"]]
-    assert shares == [None, 0, 10, 0, None]
+    assert baselines == [None, 0, 10, 0, None]
 
 
 def test_every_port_of_the_primary_is_held() -> None:

@@ -117,7 +117,7 @@ def test_a_weight_set_by_hand_is_seen_and_put_back(
 
     shown, _ = server.shown(after=5)
     assert shown is not None
-    assert (shown.order, shown.share) == (1, 50)
+    assert (shown.order, shown.weight) == (1, 50)
     assert "weight" in shown.drift
     server.route(only_split(10))
     take_in(server)

@@ -89,14 +89,14 @@ def test_what_is_there_already_is_not_written_again() -> None:
 
 
 @pytest.mark.parametrize("theirs", [False, True], ids=["own", "adopted"])
-def test_a_baseline_joins_gets_its_share_and_leaves(*, theirs: bool) -> None:
+def test_a_baseline_joins_gets_its_weight_and_leaves(*, theirs: bool) -> None:
     plain = {"hosts": ["x"], "http": [{"route": [{"destination": {"host": "shop"}}]}]}
     server, ref = (adopted(plain), WEB) if theirs else (own(), SERVICE)
     found = []
     for route in (PRIMARY_ONLY, COMPARED, SPLIT, COMPARED, PRIMARY_ONLY):
         server.route(route)
-        shares = weights(server, ref)
-        found.append([shares.get(f"shop{end}") for end in ("", "-canary", "-baseline")])
+        given = weights(server, ref)
+        found.append([given.get(f"shop{end}") for end in ("", "-canary", "-baseline")])
 
     assert found[1:4] == [[100, 0, 0], [80, 10, 10], [100, 0, 0]]
     assert found[4] == found[0]
@@ -130,12 +130,12 @@ def test_a_field_that_the_request_no_longer_names_is_written_away() -> None:
 
 
 @pytest.mark.requirement("canary R6")
-@pytest.mark.parametrize("share", [0, 1, 10, 50, 99, 100])
-def test_only_our_destinations_and_weights_change_in_one_of_theirs(share: int) -> None:
+@pytest.mark.parametrize("weight", [0, 1, 10, 50, 99, 100])
+def test_only_our_destinations_and_weights_change_in_one_of_theirs(weight: int) -> None:
     server = adopted()
     before = copy.deepcopy(server.found[WEB])
 
-    (write,) = server.route(only_split(share))
+    (write,) = server.route(only_split(weight))
 
     assert isinstance(write, Amend)
     paths = sorted(one["path"] for one in write.operations)
@@ -145,8 +145,8 @@ def test_only_our_destinations_and_weights_change_in_one_of_theirs(share: int) -
     assert after["spec"]["http"][:2] == before["spec"]["http"][:2]
     assert _without_route(after, 2) == _without_route(before, 2)
     assert weights(server, WEB) == {
-        "shop.prod.svc.cluster.local": 100 - share,
-        "shop-canary.prod.svc.cluster.local": share,
+        "shop.prod.svc.cluster.local": 100 - weight,
+        "shop-canary.prod.svc.cluster.local": weight,
     }
 
 

@@ -89,7 +89,7 @@ def test_a_weight_set_by_hand_is_seen_and_put_back(make: Callable[[], ObjectServ
 
     shown, _ = server.shown(after=5)
     assert shown is not None
-    assert (shown.order, shown.share) == (1, 50)
+    assert (shown.order, shown.weight) == (1, 50)
     assert "weight" in shown.drift
     server.route(only_split(10))
     assert list(weights(server, ref).values()) == [90, 10]
@@ -116,7 +116,10 @@ def test_a_manifest_applied_again_in_the_midst_is_put_right() -> None:
 
     shown, _ = server.shown(after=5)
     assert shown is not None
-    assert (shown.share, shown.drift) == (0, "VirtualService web: http.2.route.0.weight is missing")
+    assert (shown.weight, shown.drift) == (
+        0,
+        "VirtualService web: http.2.route.0.weight is missing",
+    )
 
 
 def test_a_route_replaced_with_its_annotations_is_not_shown_at_all() -> None:

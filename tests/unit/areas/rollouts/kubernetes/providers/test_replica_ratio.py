@@ -55,7 +55,7 @@ def test_the_selector_says_who_is_asked(route: Route, slot: str | None) -> None:
     selector = server.live["spec"]["selector"]
     assert selector["app"] == "shop"
     assert selector.get(names.SLOT) == slot
-    assert server.shown() == (ObservedRoute(3, route.share), 0.0)
+    assert server.shown() == (ObservedRoute(3, route.weight), 0.0)
 
 
 def test_a_change_is_shown_after_its_delay_and_before_that_the_route_before_it() -> None:

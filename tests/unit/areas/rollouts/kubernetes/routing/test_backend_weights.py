@@ -24,7 +24,7 @@ def shop(weight: int | None = None) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("items", "share", "weights"),
+    ("items", "weight", "weights"),
     [
         ([shop()], 0, [100, 0]),
         ([shop()], 10, [90, 10]),
@@ -32,16 +32,16 @@ def shop(weight: int | None = None) -> dict[str, Any]:
         ([shop(100)], 100, [0, 100]),
         ([shop(80), {"to": "other", "weight": 20}], 10, [72, 8, 20]),
         ([{"to": "other", "weight": 20}, shop(80)], 50, [20, 40, 40]),
-        # Rounded, a share of 1 % of 10 would be nothing, and one of 99 % all.
+        # Rounded, a weight of 1 % of 10 would be nothing, and one of 99 % all.
         ([shop(10), {"to": "other", "weight": 90}], 1, [9, 1, 90]),
         ([shop(10), {"to": "other", "weight": 90}], 99, [1, 9, 90]),
         ([shop(10), {"to": "other", "weight": 90}], 100, [0, 10, 90]),
     ],
 )
-def test_the_canary_takes_its_share_from_the_primary_alone(
-    items: list[dict[str, Any]], share: int, weights: list[int]
+def test_the_canary_takes_its_weight_from_the_primary_alone(
+    items: list[dict[str, Any]], weight: int, weights: list[int]
 ) -> None:
-    route = only_split(share)
+    route = only_split(weight)
 
     made = backend_weights.routed(items, SIDES, route)
 
@@ -54,13 +54,13 @@ def test_the_canary_takes_its_share_from_the_primary_alone(
         ([shop()], (0, 0), [100, 0, 0]),
         ([shop()], (10, 10), [80, 10, 10]),
         ([shop(80), {"to": "other", "weight": 20}], (50, 16), [27, 40, 13, 20]),
-        # Rounded, nobody's share becomes nothing.
+        # Rounded, nobody's weight becomes nothing.
         ([shop(10), {"to": "other", "weight": 90}], (1, 1), [8, 1, 1, 90]),
         ([shop(10), {"to": "other", "weight": 90}], (33, 33), [4, 3, 3, 90]),
         ([shop(10), {"to": "other", "weight": 90}], (94, 5), [1, 8, 1, 90]),
     ],
 )
-def test_the_baseline_takes_its_share_from_the_primary_too(
+def test_the_baseline_takes_its_weight_from_the_primary_too(
     items: list[dict[str, Any]], shared: tuple[int, int], weights: list[int]
 ) -> None:
     route = Route(giving(*shared), joined=True, compared=True)
@@ -73,10 +73,10 @@ def test_the_baseline_takes_its_share_from_the_primary_too(
 
 
 @given(some.integers(0, 50), some.integers(0, 50))
-def test_the_canary_s_share_is_seen_beside_a_baseline(share: int, beside: int) -> None:
-    route = Route(giving(share, beside), joined=True, compared=True)
+def test_the_canary_s_weight_is_seen_beside_a_baseline(weight: int, beside: int) -> None:
+    route = Route(giving(weight, beside), joined=True, compared=True)
 
-    assert backend_weights.seen(backend_weights.routed([shop()], SIDES, route), SIDES) == share
+    assert backend_weights.seen(backend_weights.routed([shop()], SIDES, route), SIDES) == weight
 
 
 def test_a_canary_that_has_not_joined_is_not_in_the_list() -> None:
@@ -88,11 +88,11 @@ def test_a_canary_that_has_not_joined_is_not_in_the_list() -> None:
     some.integers(10, 1000) | some.none(),
     some.lists(some.integers(0, 100), max_size=2),
 )
-def test_home_undoes_what_was_routed(share: int, weight: int | None, others: list[int]) -> None:
+def test_home_undoes_what_was_routed(percent: int, weight: int | None, others: list[int]) -> None:
     beside = [{"to": "other", "weight": one} for one in others]
     theirs = [shop(weight), *beside] if weight or not beside else [shop(100), *beside]
 
-    made = backend_weights.routed(theirs, SIDES, only_split(share))
+    made = backend_weights.routed(theirs, SIDES, only_split(percent))
 
     assert backend_weights.without_canary(made, SIDES, theirs[0].get("weight")) == theirs
     assert made[-1:] == beside[-1:] or not beside
@@ -103,15 +103,15 @@ def test_a_list_without_a_canary_is_home_as_it_stands() -> None:
 
 
 @given(some.integers(0, 100))
-def test_the_share_that_was_given_is_seen(share: int) -> None:
+def test_the_weight_that_was_given_is_seen(weight: int) -> None:
     assert (
-        backend_weights.seen(backend_weights.routed([shop()], SIDES, only_split(share)), SIDES)
-        == share
+        backend_weights.seen(backend_weights.routed([shop()], SIDES, only_split(weight)), SIDES)
+        == weight
     )
 
 
 @pytest.mark.parametrize(
-    ("items", "share"),
+    ("items", "weight"),
     [
         ([shop()], 0),
         ([shop(30), {"to": "shop-canary", "weight": 10}], 25),
@@ -119,8 +119,8 @@ def test_the_share_that_was_given_is_seen(share: int) -> None:
         ([shop(), {"to": "shop-canary"}], 50),
     ],
 )
-def test_weights_of_any_sum_are_read_as_a_share(items: list[dict[str, Any]], share: int) -> None:
-    assert backend_weights.seen(items, SIDES) == share
+def test_weights_of_any_sum_are_read_in_percent(items: list[dict[str, Any]], weight: int) -> None:
+    assert backend_weights.seen(items, SIDES) == weight
 
 
 @pytest.mark.parametrize(
