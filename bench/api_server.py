@@ -32,7 +32,7 @@ from tests.contract.kubernetes_samples import CONFIG_MAPS, CRDS, NAMESPACES
 from tests.operator.sample_kind import KIND, bundle
 from tools.cluster import control_plane, parts
 
-BUNDLES = rbac.resource(KIND.api)
+BUNDLES = KIND.api
 NAMESPACE = "bench"
 _ESTABLISH_SECONDS = 30.0
 _AT_ONCE = 16

@@ -35,7 +35,7 @@ def of_chart(kinds: Sequence[Kind]) -> dict[Path, str]:
         Path("files/webhooks.yaml"): manifests.text([{"webhooks": manifests.reviews(kinds)}]),
     }
     for kind in kinds:
-        name = f"{rbac.resource(kind.api)}.yaml"
+        name = f"{kind.api}.yaml"
         made[Path("crds") / name] = manifests.text([rbac.definition(kind)])
     return made
 

@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from fairlead.errors import NotFound, Unauthorised
-from fairlead.kubernetes import rbac
 from fairlead.kubernetes.client import credentials
 from fairlead.kubernetes.client.client import Client
 from fairlead.kubernetes.client.config import Connection
@@ -148,8 +147,8 @@ async def test_the_pod_runs_under_the_restricted_standard(
 async def test_the_rights_are_enough_for_the_work(
     cluster: control_plane.ControlPlane, admin: client.Client, space: Space, installed: Options
 ) -> None:
-    await admin.apply(f"{CRD}/{rbac.resource(WIDGET.api)}", widget_definition())
-    await admin.wait_for(f"{CRD}/{rbac.resource(WIDGET.api)}", _is_established)
+    await admin.apply(f"{CRD}/{WIDGET.api}", widget_definition())
+    await admin.wait_for(f"{CRD}/{WIDGET.api}", _is_established)
     widgets = space.path("widgets", api="tests.fairlead.dev/v1")
     for number in range(3):
         await admin.create(widgets, widget(space.name, f"widget-{number}"))

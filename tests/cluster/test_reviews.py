@@ -18,7 +18,6 @@ from typing import Any
 
 import pytest
 
-from fairlead.kubernetes import rbac
 from fairlead.kubernetes.client.clock import utc_now
 from fairlead.kubernetes.install import manifests
 from fairlead.kubernetes.install.workload import Options
@@ -67,7 +66,7 @@ class Site:
 
     async def point(self, port: int) -> None:
         """Let the API server ask here, where a Service would send it to the pods."""
-        url = f"https://127.0.0.1:{port}/validate/{rbac.resource(KIND.api)}"
+        url = f"https://127.0.0.1:{port}/validate/{KIND.api}"
         change = [
             {"op": "remove", "path": "/webhooks/0/clientConfig/service"},
             {"op": "add", "path": "/webhooks/0/clientConfig/url", "value": url},

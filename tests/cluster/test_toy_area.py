@@ -19,7 +19,7 @@ from tools.cluster import control_plane
 async def test_its_kind_works_on_a_real_api_server(
     cluster: control_plane.ControlPlane, admin: client.Client, space: Space, tmp_path: Path
 ) -> None:
-    where = f"{CRD}/{rbac.resource(KIND.api)}"
+    where = f"{CRD}/{KIND.api}"
     await admin.apply(where, rbac.definition(KIND))
     await admin.wait_for(where, is_established)
     account = await space.account("lamps", [*rbac.rules([KIND]), *rbac.lease_rules()])

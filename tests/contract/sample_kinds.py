@@ -5,9 +5,11 @@ from typing import Annotated
 import msgspec
 
 from fairlead.engine.sample import depot
-from fairlead.kubernetes.kinds import Api, Kind, Shown
+from fairlead.kubernetes.kinds import Kind
+from fairlead.kubernetes.objects import Resource
+from fairlead.kubernetes.schema import Column, KindSchema
 
-CONFIG_MAPS = Api("", "v1", "configmaps", "ConfigMap")
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 
 
 class Spec(msgspec.Struct):
@@ -23,9 +25,9 @@ class Status(msgspec.Struct):
 
 def kind(plural: str, name: str, finalizer: str = "") -> Kind:
     return Kind(
-        api=Api("tests.fairlead.dev", "v1", plural, name),
+        api=Resource("tests.fairlead.dev", "v1", plural, name),
         machine=depot.DEPOT,
-        shown=Shown(Spec, Status, columns=(("Phase", ".status.phase"),)),
+        shown=KindSchema(Spec, Status, columns=(Column("Phase", ".status.phase"),)),
         observe=lambda obj, _: obj,
         delete=lambda _: None,
         children=(CONFIG_MAPS,),

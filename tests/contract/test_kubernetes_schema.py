@@ -8,9 +8,7 @@ from fairlead.errors import Rejected
 from fairlead.kubernetes import schema
 from fairlead.kubernetes.objects import Key, Object
 from tests.contract.kubernetes import Api, until
-from tests.fakes.kubernetes.sample_schema import GADGETS
-
-GADGET = GADGETS.resource
+from tests.fakes.kubernetes.sample_schema import GADGET, GADGETS
 
 
 def is_served(definition: Object | None) -> bool:
@@ -21,7 +19,7 @@ def is_served(definition: Object | None) -> bool:
 @pytest.fixture
 async def gadgets(api: Api) -> Api:
     key = Key("", "gadgets.tests.fairlead.dev")
-    await api.client.apply(schema.CRDS, schema.definition(GADGETS), force=True)
+    await api.client.apply(schema.CRDS, schema.definition(GADGET, GADGETS), force=True)
     await until(api.client, schema.CRDS, key, is_served)
     return api
 

@@ -163,7 +163,7 @@ async def test_an_operator_promotes_a_good_version_and_takes_a_bad_one_back(
     await data_plane.gateway.open(NAMESPACE, merge=True)
     data_plane.kubelet.errors["v3"] = 0.5
     for kind in wiring.with_kinds(bootstrap.installation()).kinds:
-        where = f"{_DEFINITIONS}/{rbac.resource(kind.api)}"
+        where = f"{_DEFINITIONS}/{kind.api}"
         await data_plane.admin.apply(where, rbac.definition(kind))
         await data_plane.admin.wait_for(where, _is_established)
     with operating(data_plane, tmp_path) as operators:

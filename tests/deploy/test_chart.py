@@ -10,12 +10,12 @@ import yaml
 from fairlead import __version__
 from fairlead.kubernetes.install import manifests
 from fairlead.kubernetes.install.workload import Options
-from fairlead.kubernetes.kinds import Api, Related
-from fairlead.kubernetes.objects import Object
+from fairlead.kubernetes.kinds import Related
+from fairlead.kubernetes.objects import Object, Resource
 from tests.contract.sample_kinds import GIZMO, WIDGET
 from tests.deploy import chart as charts
 
-SECRETS = Api("", "v1", "secrets", "Secret")
+SECRETS = Resource("", "v1", "secrets", "Secret")
 KINDS = [dataclasses.replace(WIDGET, related=(*WIDGET.related, Related(SECRETS))), GIZMO]
 # What Helm marks its own by; nothing selects by these.
 HELMS_OWN = ("app.kubernetes.io/instance", "app.kubernetes.io/managed-by", "helm.sh/chart")

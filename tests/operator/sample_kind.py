@@ -20,7 +20,7 @@ import msgspec
 from fairlead.engine import machine
 from fairlead.engine.messages import CancelTimer, Decision, SetTimer
 from fairlead.errors import Rejected
-from fairlead.kubernetes.kinds import Api, Children, Kind, Object, Shown, Snapshot
+from fairlead.kubernetes.kinds import Children, Kind, Snapshot
 from fairlead.kubernetes.messages import (
     ApplyChildren,
     Condition,
@@ -32,6 +32,8 @@ from fairlead.kubernetes.messages import (
     ReleaseObject,
     Subject,
 )
+from fairlead.kubernetes.objects import Object, Resource
+from fairlead.kubernetes.schema import Column, KindSchema
 
 Phase = Literal["Building", "Ready", "Refused"]
 FINALIZER = "tests.fairlead.dev/bundle"
@@ -337,8 +339,8 @@ BUNDLE: machine.Machine[State, Command, Event] = machine.Machine(
     ended=lambda state: isinstance(state, Sunk),
     vocabulary=machine.Vocabulary(State, Command, Event, Effect),
 )
-BUNDLES = Api("tests.fairlead.dev", "v1", "bundles", "Bundle")
-CONFIG_MAPS = Api("", "v1", "configmaps", "ConfigMap")
+BUNDLES = Resource("tests.fairlead.dev", "v1", "bundles", "Bundle")
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
 
 
 def observe(obj: Object, snapshot: Snapshot) -> Observe:
@@ -393,11 +395,11 @@ def review(new: Object, old: Object | None) -> list[tuple[str, str]]:
 KIND = Kind(
     BUNDLES,
     BUNDLE,
-    Shown(
+    KindSchema(
         BundleSpec,
         BundleStatus,
         short_names=("flo",),
-        columns=(("Phase", ".status.phase"),),
+        columns=(Column("Phase", ".status.phase"),),
     ),
     observe=observe,
     delete=delete,

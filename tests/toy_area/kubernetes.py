@@ -4,10 +4,12 @@ import msgspec
 
 from fairlead.area.operator_part import OperatorPart
 from fairlead.errors import Rejected
-from fairlead.kubernetes.kinds import Api, Kind, Object, Shown, Snapshot
+from fairlead.kubernetes.kinds import Kind, Snapshot
+from fairlead.kubernetes.objects import Object, Resource
+from fairlead.kubernetes.schema import KindSchema
 from tests.toy_area import machine
 
-LAMPS = Api("toy.fairlead.dev", "v1", "lamps", "Lamp")
+LAMPS = Resource("toy.fairlead.dev", "v1", "lamps", "Lamp")
 
 
 class LampSpec(msgspec.Struct):
@@ -50,4 +52,4 @@ def delete(_: Object | None) -> machine.Delete:
     return machine.Delete()
 
 
-KIND = Kind(LAMPS, machine.LAMP, Shown(LampSpec, LampStatus), observe=observe, delete=delete)
+KIND = Kind(LAMPS, machine.LAMP, KindSchema(LampSpec, LampStatus), observe=observe, delete=delete)

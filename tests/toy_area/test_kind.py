@@ -49,7 +49,7 @@ def is_ready(found: Object) -> bool:
 
 
 async def test_its_kind_works_on_the_fake_api_server(tmp_path: Path) -> None:
-    lamps = rbac.resource(KIND.api)
+    lamps = KIND.api
     async with Server().running() as server:
         connection = Connection(server.url, credentials.Fixed())
         async with Client(connection, manager="hand") as hand:

@@ -25,8 +25,9 @@ from fairlead.engine import machine as machines
 from fairlead.engine import messages
 from fairlead.errors import Rejected
 from fairlead.kubernetes import messages as objects
+from fairlead.kubernetes.objects import Key, Object, Resource
+from fairlead.kubernetes.schema import KindSchema
 
-Object = dict[str, Any]
 Children = Sequence[Object]
 _log = structlog.get_logger(__name__)
 
@@ -42,40 +43,6 @@ NOT_ADOPTED = "StatusNotAdopted"
 _UNFIT = re.compile(r"[^A-Za-z0-9._:@-]")
 
 
-class Name(NamedTuple):
-    """What names an object within its kind; the namespace is empty for cluster scope."""
-
-    namespace: str
-    name: str
-
-
-class Api(NamedTuple):
-    """A kind as the API server serves it; a tuple, for it is looked up by all the time."""
-
-    group: str
-    version: str
-    plural: str
-    kind: str
-    namespaced: bool = True
-
-    def __str__(self) -> str:
-        return f"{self.plural}.{self.group}" if self.group else self.plural
-
-
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """How a kind is installed: the types of its spec and status, and what kubectl shows."""
-
-    spec: type
-    status: type
-    short_names: tuple[str, ...] = ()
-    columns: tuple[tuple[str, str], ...] = ()
-    """Pairs of a heading and a JSON path, as in ("Phase", ".status.phase")."""
-
-    rules: tuple[tuple[str, str], ...] = ()
-    """Pairs of a CEL rule on the whole object and what a refusal says."""
-
-
 class Need(NamedTuple):
     """A right that whoever writes an object must have: the operator will use its own for it."""
 
@@ -83,7 +50,7 @@ class Need(NamedTuple):
     """The field that asks for it."""
 
     verb: str
-    api: Api
+    api: Resource
     namespace: str
     name: str = ""
     """Empty: for any name."""
@@ -107,11 +74,11 @@ class Snapshot(Protocol):
         """Those of the children, in an order that stays the same."""
         ...
 
-    def found(self, api: Api, term: str) -> Children:
+    def found(self, api: Resource, term: str) -> Children:
         """Objects of a related kind in the same namespace, by a term (mostly their name)."""
         ...
 
-    def is_served(self, api: Api) -> bool:
+    def is_served(self, api: Resource) -> bool:
         """False where the cluster does not know the kind, or we may not read it."""
         ...
 
@@ -120,7 +87,7 @@ class Snapshot(Protocol):
 class Related:
     """A kind whose objects are read, and perhaps amended, but not owned."""
 
-    api: Api
+    api: Resource
     terms: Callable[[Object], Iterable[str]] | None = None
     """Under which terms an object is found; None: under its name."""
 
@@ -175,9 +142,11 @@ class ObservedObject:
 class Kind:
     """A kind of object and the machine that stands behind each."""
 
-    api: Api
+    api: Resource
     machine: machines.AnyMachine
-    shown: Shown
+    shown: KindSchema
+    """How it is installed, and what kubectl shows."""
+
     observe: Callable[[Object, Snapshot], object]
     """The command with the level, or an ObservedObject of several levels; Rejected where
     the object makes no sense."""
@@ -193,7 +162,7 @@ class Kind:
     an older status, or the same one again, changes nothing.
     """
 
-    children: tuple[Api, ...] = ()
+    children: tuple[Resource, ...] = ()
     related: tuple[Related, ...] = ()
     finalizer: str = ""
     amended: bool = False
@@ -268,7 +237,7 @@ def place_of(stream: str) -> Place | None:
 class Cluster(Protocol):
     """What the reconciler knows: caches of one kind, and a way to answer the user."""
 
-    def object(self, name: Name) -> Object | None: ...
+    def object(self, name: Key) -> Object | None: ...
 
     def snapshot(self, obj: Object) -> Snapshot: ...
 
@@ -331,9 +300,9 @@ class Reconciler:
         self._queue = queue
         """Where the streams of these objects are born."""
 
-        self._known: dict[Name, _Known] = {}
+        self._known: dict[Key, _Known] = {}
 
-    async def reconcile(self, name: Name) -> float | None:
+    async def reconcile(self, name: Key) -> float | None:
         """Bring the engine up to date with one object; Unavailable means: requeue.
 
         Answers the seconds after which to requeue the object, if it asks for that.
@@ -350,7 +319,7 @@ class Reconciler:
         for stream in streams:
             await self._gone(stream)
 
-    async def _tell(self, name: Name, obj: Object) -> float | None:
+    async def _tell(self, name: Key, obj: Object) -> float | None:
         known = self._known.get(name)
         if known is None:
             # Before the first level is reconciled: it may be judged from where the status stands.

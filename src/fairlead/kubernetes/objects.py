@@ -29,9 +29,8 @@ class Key(NamedTuple):
         return f"{self.namespace}/{self.name}" if self.namespace else self.name
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class Resource:
-    """A kind as the API server serves it."""
+class Resource(NamedTuple):
+    """A kind as the API server serves it; a tuple, for it is looked up by all the time."""
 
     group: str
     version: str

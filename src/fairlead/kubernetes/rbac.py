@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from fairlead.kubernetes import schema
-from fairlead.kubernetes.kinds import Api, Kind
+from fairlead.kubernetes.kinds import Kind
 from fairlead.kubernetes.objects import Object, Resource
 
 NAMESPACES = Resource("", "v1", "namespaces", "Namespace", namespaced=False)
@@ -14,23 +14,9 @@ SYSTEM = "kube-system"
 _READ = ("get", "list", "watch")
 
 
-def resource(api: Api) -> Resource:
-    return Resource(api.group, api.version, api.plural, api.kind, api.namespaced)
-
-
 def definition(kind: Kind) -> Object:
     """The CustomResourceDefinition that installs the kind."""
-    shown = kind.shown
-    made = schema.definition(
-        schema.KindSchema(
-            resource(kind.api),
-            shown.spec,
-            shown.status,
-            short_names=shown.short_names,
-            columns=tuple(schema.Column(name, path) for name, path in shown.columns),
-            rules=tuple(schema.Rule(rule, message) for rule, message in shown.rules),
-        )
-    )
+    made = schema.definition(kind.api, kind.shown)
     for version in made["spec"]["versions"]:
         properties = version["schema"]["openAPIV3Schema"]["properties"]
         # A status is ours to write: what the server filled in would differ from it for ever.

@@ -2,7 +2,7 @@
 
 The schema is structural (no references, one type per place), so the API server prunes, sets
 defaults and refuses by itself. What a type cannot say, CEL rules say: `__rules__` on a type,
-or `Kind.rules` for the whole object. A type with `__open__` keeps fields that it does not name.
+or `KindSchema.rules` for the whole object. A type with `__open__` keeps what it does not name.
 """
 
 import dataclasses
@@ -56,9 +56,8 @@ class Column:
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class KindSchema:
-    """A custom kind: its names, the types of its spec and status, and how it is shown."""
+    """How a custom kind is installed: the types of its spec and status, what kubectl shows."""
 
-    resource: Resource
     spec: type
     status: type
     short_names: tuple[str, ...] = ()
@@ -67,9 +66,8 @@ class KindSchema:
     rules: tuple[Rule, ...] = ()
 
 
-def definition(kind: KindSchema) -> Object:
+def definition(resource: Resource, kind: KindSchema) -> Object:
     """The object that installs the kind."""
-    resource = kind.resource
     names: Object = {
         "kind": resource.kind,
         "listKind": f"{resource.kind}List",

@@ -33,7 +33,7 @@ async def rollouts(  # noqa: PLR0917 - fixtures are asked for by argument
     if cluster.url not in _INSTALLED:
         await install_crds("istio")
         for kind in kinds:
-            where = f"{CRD}/{rbac.resource(kind.api)}"
+            where = f"{CRD}/{kind.api}"
             await admin.apply(where, rbac.definition(kind))
             await admin.wait_for(where, _is_established)
         _INSTALLED.add(cluster.url)

@@ -55,8 +55,8 @@ class GadgetStatus:
     since: datetime | None = None
 
 
+GADGET = Resource("tests.fairlead.dev", "v1alpha1", "gadgets", "Gadget")
 GADGETS = KindSchema(
-    Resource("tests.fairlead.dev", "v1alpha1", "gadgets", "Gadget"),
     GadgetSpec,
     GadgetStatus,
     short_names=("shp",),

@@ -10,12 +10,9 @@ import pytest
 from fairlead.engine import messages
 from fairlead.errors import Rejected, Unavailable
 from fairlead.kubernetes.kinds import (
-    Api,
     Children,
     Kind,
     Level,
-    Name,
-    Object,
     ObservedObject,
     Place,
     Reconciler,
@@ -23,21 +20,22 @@ from fairlead.kubernetes.kinds import (
     place_of,
     round_of,
 )
+from fairlead.kubernetes.objects import Key, Object, Resource
 from tests.operator.sample_kind import KIND, Adopt, Delete, Observe, bundle
 
-HERE = Name("bay", "north")
+HERE = Key("bay", "north")
 
 
 class Cluster:
     """Caches as dicts, and what the user was told."""
 
     def __init__(self) -> None:
-        self.objects: dict[Name, Object] = {}
+        self.objects: dict[Key, Object] = {}
         self.owned: dict[str, list[Object]] = {}
         self.told: list[str] = []
         self.down = False
 
-    def object(self, name: Name) -> Object | None:
+    def object(self, name: Key) -> Object | None:
         return self.objects.get(name)
 
     def snapshot(self, obj: Object) -> "FakeSnapshot":
@@ -69,10 +67,10 @@ class FakeSnapshot:
     def versions(self) -> list[int]:
         return [int(child["metadata"]["resourceVersion"]) for child in self.children]
 
-    def found(self, api: Api, term: str) -> Children:
+    def found(self, api: Resource, term: str) -> Children:
         raise AssertionError((api, term))
 
-    def is_served(self, api: Api) -> bool:
+    def is_served(self, api: Resource) -> bool:
         raise AssertionError(api)
 
 
@@ -351,7 +349,7 @@ def test_a_round_that_is_no_number_is_none(status: Object | None, found: int) ->
 
 def test_a_kind_is_written_as_kubernetes_does() -> None:
     assert str(KIND.api) == "bundles.tests.fairlead.dev"
-    assert str(Api("", "v1", "configmaps", "ConfigMap")) == "configmaps"
+    assert str(Resource("", "v1", "configmaps", "ConfigMap")) == "configmaps"
 
 
 def told_by(*looks: ObservedObject) -> Kind:

@@ -8,11 +8,11 @@ import pytest
 from fairlead.errors import Rejected
 from fairlead.kubernetes.objects import Object
 from fairlead.kubernetes.schema import KindSchema, definition, structural
-from tests.fakes.kubernetes.sample_schema import GADGETS, GadgetSpec, GadgetStatus, Step
+from tests.fakes.kubernetes.sample_schema import GADGET, GADGETS, GadgetSpec, GadgetStatus, Step
 
 
 def version(kind: KindSchema = GADGETS) -> Any:
-    return definition(kind)["spec"]["versions"][0]
+    return definition(GADGET, kind)["spec"]["versions"][0]
 
 
 def spec() -> Any:
@@ -20,7 +20,7 @@ def spec() -> Any:
 
 
 def test_names_scope_and_short_names() -> None:
-    made = definition(GADGETS)
+    made = definition(GADGET, GADGETS)
 
     assert made["metadata"]["name"] == "gadgets.tests.fairlead.dev"
     assert made["spec"]["scope"] == "Namespaced"

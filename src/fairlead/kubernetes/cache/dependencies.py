@@ -13,8 +13,8 @@ from typing import NamedTuple
 from fairlead.errors import Rejected
 from fairlead.kubernetes.cache.index import Index
 from fairlead.kubernetes.cache.store import Cache
-from fairlead.kubernetes.kinds import Api, Related
-from fairlead.kubernetes.objects import Key, Object
+from fairlead.kubernetes.kinds import Related
+from fairlead.kubernetes.objects import Key, Object, Resource
 
 Terms = Callable[[Object], Iterable[str]]
 Traits = Callable[[Object], tuple[str, ...]]
@@ -25,7 +25,7 @@ Heard = Callable[[Key, tuple[str, ...]], None]
 class Lookup(NamedTuple):
     """A question that an object asked of what is around it."""
 
-    api: Api
+    api: Resource
     namespace: str
     term: str
 
@@ -33,7 +33,7 @@ class Lookup(NamedTuple):
 class _Questions(NamedTuple):
     """All that one object asked, in its own namespace; most objects share the first part."""
 
-    apis: tuple[Api, ...]
+    apis: tuple[Resource, ...]
     terms: tuple[str, ...]
 
 
@@ -113,24 +113,24 @@ class Dependencies:
     ) -> None:
         self._changed = changed
         self._made = indexes or DependencyIndexes()
-        self._indexes: dict[Api, DependencyIndex] = {}
-        self._readers: defaultdict[tuple[Api, str], Index] = defaultdict(Index)
+        self._indexes: dict[Resource, DependencyIndex] = {}
+        self._readers: defaultdict[tuple[Resource, str], Index] = defaultdict(Index)
         self._asked: dict[Key, _Questions] = {}
-        self._apis: dict[tuple[Api, ...], tuple[Api, ...]] = {}
+        self._apis: dict[tuple[Resource, ...], tuple[Resource, ...]] = {}
 
     def add(self, related: Related, cache: Cache) -> None:
         index = self._made.of(cache, related)
         self._indexes[related.api] = index
         index.on_change(functools.partial(self._heard, related.api))
 
-    def cache(self, api: Api) -> Cache:
+    def cache(self, api: Resource) -> Cache:
         return self._index(api).cache
 
-    def is_served(self, api: Api) -> bool:
+    def is_served(self, api: Resource) -> bool:
         index = self._indexes.get(api)
         return index is not None and index.cache.is_served
 
-    def find(self, asked: Lookup, read: dict[tuple[Api, Key], Object | None]) -> list[Object]:
+    def find(self, asked: Lookup, read: dict[tuple[Resource, Key], Object | None]) -> list[Object]:
         """What is there; what was read before is not decoded again."""
         index = self._index(asked.api)
         places = [(asked.api, key) for key in index.find(asked.namespace, asked.term)]
@@ -156,13 +156,13 @@ class Dependencies:
         else:
             del self._asked[reader]
 
-    def _index(self, api: Api) -> DependencyIndex:
+    def _index(self, api: Resource) -> DependencyIndex:
         if api not in self._indexes:
             known = ", ".join(sorted(map(str, self._indexes))) or "none"
             raise Rejected(f"not a related kind: {api}", hint=f"its kind declares: {known}")
         return self._indexes[api]
 
-    def _heard(self, api: Api, key: Key, terms: tuple[str, ...]) -> None:
+    def _heard(self, api: Resource, key: Key, terms: tuple[str, ...]) -> None:
         readers = self._readers.get((api, key.namespace))
         if readers is None:
             return
@@ -190,7 +190,7 @@ class CachedSnapshot:
         self._namespace = namespace
         self._owned = children
         self._found: dict[Lookup, list[Object]] = {}
-        self._read: dict[tuple[Api, Key], Object | None] = {}
+        self._read: dict[tuple[Resource, Key], Object | None] = {}
 
     @property
     def asked(self) -> Iterable[Lookup]:
@@ -204,11 +204,11 @@ class CachedSnapshot:
     def versions(self) -> list[int]:
         return self._owned.versions()
 
-    def found(self, api: Api, term: str) -> list[Object]:
+    def found(self, api: Resource, term: str) -> list[Object]:
         asked = Lookup(api, self._namespace, term)
         if asked not in self._found:
             self._found[asked] = self._relations.find(asked, self._read)
         return self._found[asked]
 
-    def is_served(self, api: Api) -> bool:
+    def is_served(self, api: Resource) -> bool:
         return self._relations.is_served(api)

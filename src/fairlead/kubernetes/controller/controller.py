@@ -11,7 +11,7 @@ import structlog
 from fairlead.engine import messages, service, visibility
 from fairlead.errors import FairleadError, NotFound, Rejected
 from fairlead.kubernetes import kinds as reconciler
-from fairlead.kubernetes import objects, rbac
+from fairlead.kubernetes import objects
 from fairlead.kubernetes.cache.dependencies import (
     CachedSnapshot,
     Dependencies,
@@ -82,12 +82,11 @@ class Controller:
         """Controllers whose kinds stand before the same machine, this one among them."""
 
         chosen = Selection(reach.namespace)
-        owners = watches.of(rbac.resource(kind.api), chosen)
+        owners = watches.of(kind.api, chosen)
         owners.on_change(self._changed)
         quiet = Coalescer(self._changed)
         children = {}
-        for api in kind.children:
-            resource = rbac.resource(api)
+        for resource in kind.children:
             cache = watches.of(resource, chosen)
             cache.on_child_change(kind.api.kind, quiet.heard)
             children[resource.api_version, resource.kind] = cache
@@ -97,7 +96,7 @@ class Controller:
         self.dependencies = Dependencies(self._changed, reach.indexes)
         for related in kind.related:
             manner = WatchOptions(related.kept, related.optional)
-            cache = watches.of(rbac.resource(related.api), chosen, manner)
+            cache = watches.of(related.api, chosen, manner)
             self.dependencies.add(related, cache)
 
     @property
@@ -130,7 +129,7 @@ class Controller:
     def end(self) -> None:
         self._queue = self._write_locks = self._after_reconcile = None
 
-    def object(self, name: reconciler.Name) -> Object | None:
+    def object(self, name: Key) -> Object | None:
         return self.held.objects.get(Key(*name))
 
     def children(self, uid: str) -> list[Object]:
@@ -211,7 +210,7 @@ class Controller:
     async def _reconcile_key(self, opened: reconciler.Reconciler, key: Key) -> float | None:
         self.reconciled += 1
         try:
-            again = await opened.reconcile(reconciler.Name(*key))
+            again = await opened.reconcile(key)
         finally:
             snapshot = self._snapshot.pop(key, None)
             self.dependencies.read(key, snapshot.asked if snapshot else ())

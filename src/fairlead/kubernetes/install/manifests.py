@@ -50,7 +50,7 @@ def webhook_path(resource: Resource) -> str:
 
 def reviews(kinds: Iterable[Kind]) -> list[Object]:
     """What the admission webhook has a say in: a name, a path and the rules for each kind."""
-    resources = [rbac.resource(kind.api) for kind in kinds]
+    resources = [kind.api for kind in kinds]
     return [
         {"name": str(each), "path": webhook_path(each), "rules": [_reviewed(each)]}
         for each in resources

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 import structlog
 
 from fairlead.errors import Rejected
-from fairlead.kubernetes import objects, rbac
+from fairlead.kubernetes import objects
 from fairlead.kubernetes.client.client import Client
 from fairlead.kubernetes.client.clock import Clock
 from fairlead.kubernetes.install import manifests
@@ -86,7 +86,7 @@ class AdmissionReviews:
 
 
 def path_of(kind: Kind) -> str:
-    return manifests.webhook_path(rbac.resource(kind.api))
+    return manifests.webhook_path(kind.api)
 
 
 def reviewer(kind: Kind) -> admission.Reviewer:

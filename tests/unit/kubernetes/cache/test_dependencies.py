@@ -5,7 +5,6 @@ from datetime import UTC, datetime
 import pytest
 
 from fairlead.errors import Rejected
-from fairlead.kubernetes import rbac
 from fairlead.kubernetes.cache.dependencies import (
     CachedSnapshot,
     Dependencies,
@@ -14,12 +13,12 @@ from fairlead.kubernetes.cache.dependencies import (
     Owned,
 )
 from fairlead.kubernetes.cache.store import Cache
-from fairlead.kubernetes.kinds import Api, Related
-from fairlead.kubernetes.objects import Key, Object
+from fairlead.kubernetes.kinds import Related
+from fairlead.kubernetes.objects import Key, Object, Resource
 
-SECRETS = Api("", "v1", "secrets", "Secret")
-SCALERS = Api("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
-GADGETS = Api("", "v1", "gadgets", "Gadget")
+SECRETS = Resource("", "v1", "secrets", "Secret")
+SCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+GADGETS = Resource("", "v1", "gadgets", "Gadget")
 SHOP = Key("bay", "shop")
 
 
@@ -34,16 +33,16 @@ class DependencyCaches:
     def __init__(self) -> None:
         self.told: list[Key] = []
         self.dependencies = Dependencies(self.told.append)
-        self.secrets = Cache(rbac.resource(SECRETS))
-        self.scalers = Cache(rbac.resource(SCALERS))
+        self.secrets = Cache(SECRETS)
+        self.scalers = Cache(SCALERS)
         self.dependencies.add(Related(SECRETS), self.secrets)
         self.dependencies.add(Related(SCALERS, terms=lambda one: [one["target"]]), self.scalers)
-        self.gadgets = Cache(rbac.resource(GADGETS))
+        self.gadgets = Cache(GADGETS)
         self.dependencies.add(
             Related(GADGETS, traits=lambda one: tuple(one["flags"])), self.gadgets
         )
 
-    def found_by(self, api: Api, term: str) -> list[str]:
+    def found_by(self, api: Resource, term: str) -> list[str]:
         snapshot = CachedSnapshot(
             self.dependencies, "bay", Owned(list, list), datetime(2026, 1, 1, tzinfo=UTC)
         )
@@ -132,7 +131,7 @@ def test_two_objects_under_one_term_are_found_in_order_until_they_go(
 
 
 def test_kinds_that_read_the_same_share_one_index_and_both_hear() -> None:
-    indexes, scalers = DependencyIndexes(), Cache(rbac.resource(SCALERS))
+    indexes, scalers = DependencyIndexes(), Cache(SCALERS)
     filed: list[str] = []
 
     def terms(one: Object) -> list[str]:
@@ -153,7 +152,7 @@ def test_kinds_that_read_the_same_share_one_index_and_both_hear() -> None:
 
 def test_a_kind_that_was_not_declared_is_refused(caches_: DependencyCaches) -> None:
     with pytest.raises(Rejected, match="not a related kind: widgets"):
-        caches_.found_by(Api("", "v1", "widgets", "Widget"), "x")
+        caches_.found_by(Resource("", "v1", "widgets", "Widget"), "x")
 
 
 def test_a_trait_finds_all_that_show_it_and_a_name_still_finds_its_own(
@@ -197,4 +196,4 @@ def test_a_kind_that_nobody_watches_is_not_served(caches_: DependencyCaches) -> 
     snapshot = CachedSnapshot(caches_.dependencies, "bay", Owned(list, list), at)
 
     assert snapshot.is_served(SECRETS)
-    assert not snapshot.is_served(Api("", "v1", "widgets", "Widget"))
+    assert not snapshot.is_served(Resource("", "v1", "widgets", "Widget"))

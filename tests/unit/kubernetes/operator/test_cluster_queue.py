@@ -20,7 +20,7 @@ from tests.fakes.kubernetes.server import Server
 from tests.operator.sample_kind import BUNDLES, KIND, bundle
 from tests.operator.workers import RunningOperator, working
 
-RESOURCE = rbac.resource(BUNDLES)
+RESOURCE = BUNDLES
 
 
 @contextlib.asynccontextmanager

@@ -21,8 +21,8 @@ from fairlead.kubernetes.client import credentials
 from fairlead.kubernetes.client.client import Client
 from fairlead.kubernetes.client.config import Connection
 from fairlead.kubernetes.controller.shards import Shard
-from fairlead.kubernetes.kinds import Api, Related
-from fairlead.kubernetes.objects import Key, Object, Selection, uid_of
+from fairlead.kubernetes.kinds import Related
+from fairlead.kubernetes.objects import Key, Object, Resource, Selection, uid_of
 from fairlead.kubernetes.operator import operator
 from fairlead.kubernetes.schema import CRDS
 from fairlead.settings import OperatorSettings
@@ -30,8 +30,7 @@ from tests.fakes.kubernetes.server import Fault, Request, Server
 from tests.operator.sample_kind import BUNDLES, CONFIG_MAPS, KIND, bundle
 from tests.operator.workers import RunningOperator, lease, quick, working
 
-GADGETS = rbac.resource(CONFIG_MAPS)
-BUNDLE_RESOURCE = rbac.resource(BUNDLES)
+GADGETS = CONFIG_MAPS
 LONG = "n" * 120
 
 
@@ -45,14 +44,14 @@ class Bay:
 
     async def launch(self, *names: str) -> None:
         for name in names:
-            await self.hand.create(BUNDLE_RESOURCE, bundle("default", name))
+            await self.hand.create(BUNDLES, bundle("default", name))
 
     async def cargoes(self) -> list[str]:
         found = self.hand.each(GADGETS, Selection("default"))
         return [one["data"]["cargo"] async for one in found]
 
     async def get(self, name: str) -> Object:
-        return await self.hand.get(BUNDLE_RESOURCE, Key("default", name))
+        return await self.hand.get(BUNDLES, Key("default", name))
 
 
 @pytest.fixture
@@ -95,7 +94,7 @@ async def test_a_restart_goes_on_with_its_store(bay: Bay, tmp_path: Path, name: 
     async with working(bay.connection, "default", tmp_path) as running_operator:
         await running_operator.until_done()
 
-    await bay.hand.patch(BUNDLE_RESOURCE, Key("default", name), {"spec": {"cargo": "silk"}})
+    await bay.hand.patch(BUNDLES, Key("default", name), {"spec": {"cargo": "silk"}})
     async with working(bay.connection, "default", tmp_path) as running_operator:
         await running_operator.until_done()
 
@@ -110,7 +109,7 @@ async def test_objects_that_went_while_nobody_looked_end_their_streams(
     async with working(bay.connection, "default", tmp_path) as running_operator:
         await running_operator.until_done()
     gone = uid_of(await bay.get("a"))
-    await bay.hand.delete(BUNDLE_RESOURCE, Key("default", "a"))
+    await bay.hand.delete(BUNDLES, Key("default", "a"))
 
     async with working(bay.connection, "default", tmp_path) as running_operator:
         await running_operator.operator.leading.wait()
@@ -134,11 +133,11 @@ async def test_a_store_older_than_the_status_catches_up(bay: Bay, tmp_path: Path
     async with working(bay.connection, "default", tmp_path / "old") as running_operator:
         await running_operator.until_done()
     for cargo in ("silk", "salt"):
-        await bay.hand.patch(BUNDLE_RESOURCE, Key("default", "a"), {"spec": {"cargo": cargo}})
+        await bay.hand.patch(BUNDLES, Key("default", "a"), {"spec": {"cargo": cargo}})
         async with working(bay.connection, "default", tmp_path / "new") as running_operator:
             await running_operator.until_done()
 
-    await bay.hand.patch(BUNDLE_RESOURCE, Key("default", "a"), {"spec": {"cargo": "tin"}})
+    await bay.hand.patch(BUNDLES, Key("default", "a"), {"spec": {"cargo": "tin"}})
     async with working(bay.connection, "default", tmp_path / "old") as running_operator:
         await running_operator.until_done()
 
@@ -161,7 +160,7 @@ async def test_a_shared_store_serves_the_next_leader(bay: Bay, postgres_url: str
         ) as second:
             first.task.cancel()
             await asyncio.wait({first.task})
-            await bay.hand.patch(BUNDLE_RESOURCE, Key("default", "a"), {"spec": {"cargo": "silk"}})
+            await bay.hand.patch(BUNDLES, Key("default", "a"), {"spec": {"cargo": "silk"}})
             await second.operator.leading.wait()
             await second.until(lambda: second.bundles[0]["metadata"]["generation"] == 2)
             await second.until_done()
@@ -182,7 +181,7 @@ async def test_an_old_request_never_undoes_a_newer_one(bay: Bay, tmp_path: Path)
     bay.server.faults.append(Fault(409, 2, reason="Conflict", only=third_child))
     async with working(bay.connection, "default", tmp_path) as running_operator:
         await running_operator.operator.leading.wait()
-        await bay.hand.patch(BUNDLE_RESOURCE, Key("default", "a"), {"spec": {"cargo": "silk"}})
+        await bay.hand.patch(BUNDLES, Key("default", "a"), {"spec": {"cargo": "silk"}})
         await running_operator.until(
             lambda: running_operator.bundles[0]["metadata"]["generation"] == 2
         )
@@ -253,7 +252,7 @@ def test_a_shard_must_be_one(text: str) -> None:
 
 def test_orders_may_leave_out_secrets() -> None:
     connection = Connection("https://api.test", credentials.Fixed(), namespace="ops")
-    secrets = Api("", "v1", "secrets", "Secret")
+    secrets = Resource("", "v1", "secrets", "Secret")
     kind = dataclasses.replace(KIND, related=(Related(CONFIG_MAPS), Related(secrets)))
 
     reading = operator.orders(OperatorSettings(), [kind], connection, elect=False)

@@ -25,8 +25,7 @@ from tests.fakes.kubernetes.server import Request, Server
 from tests.operator.sample_kind import BUNDLES, CONFIG_MAPS, KIND, bundle
 from tests.operator.workers import RunningOperator, quick, working
 
-BUNDLE_RESOURCE = rbac.resource(BUNDLES)
-GADGETS = rbac.resource(CONFIG_MAPS)
+GADGETS = CONFIG_MAPS
 HERE = Key("default", "north")
 LEASE = 0.5
 # The worker registers, then: the plan, the confirmed children, the published status.
@@ -71,13 +70,13 @@ async def cut(folder: Path, fuse: Fuse, *, empty: bool) -> None:
     ):
         connection = Connection(server.url, credentials.Fixed())
         await hand.create(CRDS, rbac.definition(KIND))
-        await hand.create(BUNDLE_RESOURCE, bundle("default", "north"))
+        await hand.create(BUNDLES, bundle("default", "north"))
         async with working(connection, "default", fused(folder / "kept", fuse)) as running_operator:
             await burn(running_operator, fuse)
         store = folder / ("empty" if empty else "kept")
         async with working(connection, "default", store) as running_operator:
             await running_operator.until_done()
-        found = await hand.get(BUNDLE_RESOURCE, HERE)
+        found = await hand.get(BUNDLES, HERE)
         gadgets = [
             gadget["data"]["cargo"] async for gadget in hand.each(GADGETS, Selection("default"))
         ]

@@ -19,8 +19,7 @@ from tests.fakes.kubernetes.storm import Meddle, Storm
 from tests.operator.sample_kind import BUNDLES, CONFIG_MAPS, KIND, bundle
 from tests.operator.workers import RunningOperator, working
 
-BUNDLE_RESOURCE = rbac.resource(BUNDLES)
-GADGETS = rbac.resource(CONFIG_MAPS)
+GADGETS = CONFIG_MAPS
 NAMES = [f"fleet-{number}" for number in range(5)]
 GUSTS = 25
 LULL = 20
@@ -32,13 +31,13 @@ def meddling(hand: Client) -> Meddle:
         key, gadget = Key("default", name), Key("default", f"{name}-{dice.randrange(3)}")
         match dice.randrange(5):
             case 0:
-                await hand.create(BUNDLE_RESOURCE, bundle("default", name))
+                await hand.create(BUNDLES, bundle("default", name))
             case 1:
-                await hand.delete(BUNDLE_RESOURCE, key)
+                await hand.delete(BUNDLES, key)
             case 2:
                 cargo = dice.choice(["tea", "silk", "salt", "contraband"])
                 spec = {"cargo": cargo, "gadgets": dice.randrange(4)}
-                await hand.patch(BUNDLE_RESOURCE, key, {"spec": spec})
+                await hand.patch(BUNDLES, key, {"spec": spec})
             case 3:
                 await hand.patch(GADGETS, gadget, {"data": {"cargo": "rats"}})
             case _:
@@ -51,8 +50,8 @@ async def calm(server: Server, hand: Client, running_operator: RunningOperator) 
     """No more faults, nothing refused: until the server holds exactly what is asked for."""
     server.faults.clear()
     # Those that the server has: the caches may not know of the last one yet.
-    for obj in list(server.store.all(server.store.served[str(BUNDLE_RESOURCE)])):
-        await hand.patch(BUNDLE_RESOURCE, key_of(obj), {"spec": {"cargo": "tin"}})
+    for obj in list(server.store.all(server.store.served[str(BUNDLES)])):
+        await hand.patch(BUNDLES, key_of(obj), {"spec": {"cargo": "tin"}})
     changed = asyncio.Event()
     server.store.listeners.append(lambda _: changed.set())
     async with asyncio.timeout(60):
@@ -65,7 +64,7 @@ async def calm(server: Server, hand: Client, running_operator: RunningOperator) 
 
 def is_true(server: Server) -> bool:
     """By the server alone: each gadget that is asked for, no other, and its owner alive."""
-    fleets = list(server.store.all(server.store.served[str(BUNDLE_RESOURCE)]))
+    fleets = list(server.store.all(server.store.served[str(BUNDLES)]))
     gadgets = list(server.store.all(server.store.served[str(GADGETS)]))
     wanted = {
         (f"{one['metadata']['name']}-{number}", uid_of(one), one["spec"]["cargo"])
@@ -91,7 +90,7 @@ async def test_it_converges_after_any_storm(tmp_path: Path, seed: int, store: st
         async with Client(connection, manager="hand") as hand:
             await hand.create(CRDS, rbac.definition(KIND))
             for name in NAMES[:3]:
-                await hand.create(BUNDLE_RESOURCE, bundle("default", name))
+                await hand.create(BUNDLES, bundle("default", name))
             storm = Storm(server, meddling(hand), seed)
 
             async with working(connection, "default", tmp_path / "kept") as running_operator:

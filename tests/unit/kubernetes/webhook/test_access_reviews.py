@@ -6,14 +6,14 @@ import pytest
 
 from fairlead.errors import Unavailable
 from fairlead.kubernetes.client.client import Client
-from fairlead.kubernetes.kinds import Api, Need
+from fairlead.kubernetes.kinds import Need
 from fairlead.kubernetes.objects import Object, Resource
 from fairlead.kubernetes.webhook import access_reviews
 from fairlead.kubernetes.webhook.admission import Problem, User
 
 ANN = User("ann", "u7", ["devs"], {"scopes": ["a"]})
-SERVICES = Api("", "v1", "services", "Service")
-ROUTES = Api("networking.istio.io", "v1", "virtualservices", "VirtualService")
+SERVICES = Resource("", "v1", "services", "Service")
+ROUTES = Resource("networking.istio.io", "v1", "virtualservices", "VirtualService")
 NEEDS = (
     Need("spec.serviceSpec", "create", SERVICES, "bay"),
     Need("spec.vsName", "patch", ROUTES, "bay", "front"),

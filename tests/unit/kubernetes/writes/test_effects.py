@@ -36,8 +36,7 @@ from tests.contract.kubernetes_samples import deployment
 from tests.fakes.kubernetes.server import Fault, Server
 from tests.operator.sample_kind import BUNDLES, CONFIG_MAPS, KIND, Plan, bundle, wanted
 
-BUNDLE_RESOURCE = rbac.resource(BUNDLES)
-GADGETS = rbac.resource(CONFIG_MAPS)
+GADGETS = CONFIG_MAPS
 
 
 class Lead:
@@ -86,7 +85,7 @@ class PerformerHarness:
         return await self.performer.handlers()[type(effect)].perform(effect, context)
 
     async def status(self) -> Object:
-        found = await self.client.get(BUNDLE_RESOURCE, Key("default", "north"))
+        found = await self.client.get(BUNDLES, Key("default", "north"))
         status: Object = found["status"]
         return status
 
@@ -100,7 +99,7 @@ class PerformerHarness:
 
 
 def moored(client: Client, made: Object) -> PerformerHarness:
-    objects, gadgets = Cache(BUNDLE_RESOURCE), Cache(GADGETS)
+    objects, gadgets = Cache(BUNDLES), Cache(GADGETS)
     objects.put(made)
     held = Held(objects, {("v1", "ConfigMap"): gadgets}, Applier(client, objects))
     lead = Lead()
@@ -128,7 +127,7 @@ async def harness() -> AsyncIterator[PerformerHarness]:
         Client(Connection(server.url, credentials.Fixed())) as client,
     ):
         await client.create(CRDS, rbac.definition(KIND))
-        made = await client.create(BUNDLE_RESOURCE, bundle("default", "north"))
+        made = await client.create(BUNDLES, bundle("default", "north"))
         server.requests.clear()
         yield dataclasses.replace(moored(client, made), server=server)
 
@@ -175,7 +174,7 @@ async def test_a_kind_whose_machine_takes_up_no_round_is_not_bound_by_that_of_th
     """A store from a backup is behind the status, and its machine still shows where it is."""
     unbound = unbound_performer(harness)
     key = Key("default", "north")
-    harness.objects.put(await harness.client.patch_status(BUNDLE_RESOURCE, key, {"round": 5}))
+    harness.objects.put(await harness.client.patch_status(BUNDLES, key, {"round": 5}))
 
     shown = await unbound.publish(harness.publish(2, "Building"))
     late = await unbound.publish(harness.publish(1, "Empty"))

@@ -19,7 +19,7 @@ from fairlead.areas.rollouts.kubernetes import children, names, observe_cluster,
 from fairlead.areas.rollouts.kubernetes.context import RolloutContext, RolloutContexts
 from fairlead.areas.rollouts.kubernetes.routing.provider import ORDER
 from fairlead.errors import Conflict, NotFound
-from fairlead.kubernetes import objects, rbac
+from fairlead.kubernetes import objects
 from fairlead.kubernetes.client.client import Client
 
 Object = dict[str, Any]
@@ -111,7 +111,7 @@ async def give_back(
     await _unpark(contexts, context, templates, live)
     marks = dict.fromkeys(_MARKS)
     change: Object = {"metadata": {"annotations": marks}, "spec": {"paused": None}}
-    resource = rbac.resource(names.DEPLOYMENTS)
+    resource = names.DEPLOYMENTS
     with contextlib.suppress(NotFound):
         answer = await contexts.controller_context.client.patch(
             resource, objects.key_of(live), change
@@ -188,7 +188,7 @@ async def _mark(contexts: RolloutContexts, context: RolloutContext, mark: Mark) 
         "metadata": {**meta, "annotations": children.marks(version, mark.order)},
         "spec": spec,
     }
-    resource = rbac.resource(names.DEPLOYMENTS)
+    resource = names.DEPLOYMENTS
     answer = await contexts.controller_context.client.apply(resource, desired, force=True)
     contexts.cache(context, names.DEPLOYMENTS).wrote(answer)
 
@@ -214,7 +214,7 @@ async def _patch(
 ) -> None:
     """A change of the target as it was seen; of any other it answers Conflict."""
     client = contexts.controller_context.client
-    resource, key = rbac.resource(names.DEPLOYMENTS), objects.key_of(live)
+    resource, key = names.DEPLOYMENTS, objects.key_of(live)
     seen = {"op": "replace", "path": "/metadata/resourceVersion", "value": objects.version_of(live)}
     answer = await client.patch(resource, key, [seen, *change], kind="json")
     contexts.cache(context, names.DEPLOYMENTS).wrote(await _disown(client, answer))
@@ -222,7 +222,7 @@ async def _patch(
 
 async def _disown(client: Client, answer: Object) -> Object:
     """Give up our claim to the template; a controller may write its status in between."""
-    resource, key = rbac.resource(names.DEPLOYMENTS), objects.key_of(answer)
+    resource, key = names.DEPLOYMENTS, objects.key_of(answer)
     for _ in range(_TRIES):
         fields = disowned(answer["metadata"].get("managedFields") or [], client.manager)
         if fields is None:

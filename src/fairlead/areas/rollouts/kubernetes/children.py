@@ -9,7 +9,7 @@ from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.areas.rollouts.kubernetes import names
 from fairlead.areas.rollouts.kubernetes.parsing import ParsedRollout
 from fairlead.areas.rollouts.kubernetes.routing.provider import ORDER, Site
-from fairlead.kubernetes.kinds import Api
+from fairlead.kubernetes.objects import Resource
 from fairlead.kubernetes.writes import compare
 
 Object = dict[str, Any]
@@ -191,6 +191,6 @@ def _meta(parsed: ParsedRollout, name: str, slot: Slot | None) -> Object:
     return {"namespace": parsed.namespace, "name": name, "labels": told}
 
 
-def _whole(api: Api, meta: Object, **fields: Any) -> Object:
+def _whole(api: Resource, meta: Object, **fields: Any) -> Object:
     version = f"{api.group}/{api.version}" if api.group else api.version
     return {"apiVersion": version, "kind": api.kind, "metadata": meta, **fields}

@@ -18,9 +18,8 @@ from fairlead.kubernetes.cache.dependencies import CachedSnapshot
 from fairlead.kubernetes.cache.store import Cache
 from fairlead.kubernetes.controller.controller import Controller
 from fairlead.kubernetes.controller.registration import ControllerContext
-from fairlead.kubernetes.kinds import Api
 from fairlead.kubernetes.messages import RecordEvent
-from fairlead.kubernetes.objects import Key, Object
+from fairlead.kubernetes.objects import Key, Object, Resource
 from fairlead.kubernetes.writes import finalizers
 from fairlead.kubernetes.writes.apply import Applied
 
@@ -96,11 +95,11 @@ class RolloutContexts:
                     return controller, obj
         return None
 
-    def cache(self, context: RolloutContext, api: Api) -> Cache:
+    def cache(self, context: RolloutContext, api: Resource) -> Cache:
         return context.controller.dependencies.cache(api)
 
     async def apply(
-        self, context: RolloutContext, api: Api, desired: Object, *, changing: bool = False
+        self, context: RolloutContext, api: Resource, desired: Object, *, changing: bool = False
     ) -> Applied:
         """Make a child be as requested; one that nobody owns is taken over."""
         self.controller_context.write_locks.check()

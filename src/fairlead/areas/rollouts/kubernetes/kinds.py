@@ -34,24 +34,26 @@ from fairlead.checks.subject import Names
 from fairlead.errors import Rejected
 from fairlead.kubernetes import objects
 from fairlead.kubernetes.kinds import (
-    Api,
     Kind,
     Level,
     Need,
     ObservedObject,
     Related,
     Request,
-    Shown,
     Snapshot,
     stream_key,
 )
+from fairlead.kubernetes.objects import Resource
+from fairlead.kubernetes.schema import Column, KindSchema
 from fairlead.kubernetes.writes.seals import Seals
 from fairlead.values import Verb
 
 Object = dict[str, Any]
 
-CANARIES = Api("fairlead.dev", "v1alpha1", "canarydeployments", "CanaryDeployment")
-ISTIO_CANARIES = Api("fairlead.dev", "v1alpha1", "istiocanarydeployments", "IstioCanaryDeployment")
+CANARIES = Resource("fairlead.dev", "v1alpha1", "canarydeployments", "CanaryDeployment")
+ISTIO_CANARIES = Resource(
+    "fairlead.dev", "v1alpha1", "istiocanarydeployments", "IstioCanaryDeployment"
+)
 BY_SPEC = "spec.paused"
 """Who pauses by the field, so that only the field ends that pause."""
 
@@ -59,13 +61,13 @@ BY_REVIEW = "spec"
 """Who pauses because the spec makes no sense; a spec that does ends that pause."""
 
 _COLUMNS = (
-    ("Phase", ".status.phase"),
-    ("Weight", ".status.canaryWeight"),
-    ("Step", ".status.progress"),
-    ("Stable", ".status.stableVersion"),
-    ("Canary", ".status.canaryVersion"),
-    ("Message", ".status.message"),
-    ("Age", ".metadata.creationTimestamp"),
+    Column("Phase", ".status.phase"),
+    Column("Weight", ".status.canaryWeight"),
+    Column("Step", ".status.progress"),
+    Column("Stable", ".status.stableVersion"),
+    Column("Canary", ".status.canaryVersion"),
+    Column("Message", ".status.message"),
+    Column("Age", ".metadata.creationTimestamp"),
 )
 _WRITES = ("create", "patch", "delete")
 _PAUSES = ("pause", "resume")
@@ -221,11 +223,11 @@ class RolloutKinds:
             for path, reason in self.answers(check, f"{found.namespace}/{found.name}", called)
         ]
 
-    def _kind(self, api: Api, spec: type, short_names: tuple[str, ...]) -> Kind:
+    def _kind(self, api: Resource, spec: type, short_names: tuple[str, ...]) -> Kind:
         return Kind(
             api=api,
             machine=machine.ROLLOUT,
-            shown=Shown(spec, RolloutStatus, short_names, _COLUMNS),
+            shown=KindSchema(spec, RolloutStatus, short_names, columns=_COLUMNS),
             observe=self.observe,
             delete=lambda _: messages.Delete(),
             adopt=self._adopt,

@@ -5,15 +5,15 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from fairlead.areas.rollouts.domain.slots import Slot
-from fairlead.kubernetes.kinds import Api
+from fairlead.kubernetes.objects import Resource
 
-DEPLOYMENTS = Api("apps", "v1", "deployments", "Deployment")
-SERVICES = Api("", "v1", "services", "Service")
-REVISIONS = Api("apps", "v1", "controllerrevisions", "ControllerRevision")
-CONFIG_MAPS = Api("", "v1", "configmaps", "ConfigMap")
-SECRETS = Api("", "v1", "secrets", "Secret")
-SLICES = Api("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
-SCALERS = Api("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
+DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
+SERVICES = Resource("", "v1", "services", "Service")
+REVISIONS = Resource("apps", "v1", "controllerrevisions", "ControllerRevision")
+CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+SECRETS = Resource("", "v1", "secrets", "Secret")
+SLICES = Resource("discovery.k8s.io", "v1", "endpointslices", "EndpointSlice")
+SCALERS = Resource("autoscaling", "v2", "horizontalpodautoscalers", "HorizontalPodAutoscaler")
 
 ROLLOUT = "fairlead.dev/rollout"
 """Label: the object that this belongs to."""

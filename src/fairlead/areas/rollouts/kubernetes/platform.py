@@ -19,9 +19,8 @@ from fairlead.areas.rollouts.kubernetes.context import RolloutContext, RolloutCo
 from fairlead.areas.rollouts.kubernetes.routing.provider import ORDER
 from fairlead.areas.rollouts.ports import Slots
 from fairlead.errors import NotFound
-from fairlead.kubernetes import objects, rbac
-from fairlead.kubernetes.kinds import Api
-from fairlead.kubernetes.objects import Key
+from fairlead.kubernetes import objects
+from fairlead.kubernetes.objects import Key, Resource
 from fairlead.kubernetes.writes import compare
 
 log = structlog.get_logger(__name__)
@@ -114,7 +113,7 @@ class Platform:
             desired = children.service(parsed, workload, slot, theirs)
             await self._put_back(context, names.SERVICES, desired)
 
-    async def _put_back(self, context: RolloutContext, api: Api, desired: Object) -> None:
+    async def _put_back(self, context: RolloutContext, api: Resource, desired: Object) -> None:
         applied = await self._contexts.apply(context, api, desired)
         made = not applied.changed or applied.fields == ("",)
         if not made and not any(compare.DIGEST in path for path in applied.fields):
@@ -144,9 +143,7 @@ class Platform:
             children.revision_name(context.parsed, version.revision),
         )
         if key in self._contexts.cache(context, names.REVISIONS):
-            found = await self._contexts.controller_context.client.get(
-                rbac.resource(names.REVISIONS), key
-            )
+            found = await self._contexts.controller_context.client.get(names.REVISIONS, key)
             return dict((found.get("data") or {}).get("template") or {})
         for slot in Slot:
             live = observe_cluster.slot_of(context.parsed, slot, context.snapshot)

@@ -17,9 +17,7 @@ from fairlead.areas.rollouts.kubernetes.routing.provider import (
     Write,
 )
 from fairlead.errors import Conflict, NotFound
-from fairlead.kubernetes import rbac
-from fairlead.kubernetes.kinds import Api
-from fairlead.kubernetes.objects import Key
+from fairlead.kubernetes.objects import Key, Resource
 from fairlead.kubernetes.writes import compare
 from fairlead.traffic.routes import STANDBY
 
@@ -109,7 +107,7 @@ class Router:
                 await self._contexts.apply(context, self._api(context, obj), obj, changing=True)
             case Amend(ref):
                 key = Key(context.parsed.namespace, ref.name)
-                resource = rbac.resource(ref.api)
+                resource = ref.api
                 answer = await self._contexts.controller_context.client.patch(
                     resource, key, write.patch, kind="json"
                 )
@@ -129,14 +127,12 @@ class Router:
         for ref in provider.refs(site):
             key = Key(context.parsed.namespace, ref.name)
             try:
-                found = await self._contexts.controller_context.client.get(
-                    rbac.resource(ref.api), key
-                )
+                found = await self._contexts.controller_context.client.get(ref.api, key)
             except NotFound:
                 continue
             self._contexts.cache(context, ref.api).wrote(found)
 
-    def _api(self, context: RolloutContext, obj: Object) -> Api:
+    def _api(self, context: RolloutContext, obj: Object) -> Resource:
         provider, site = (
             self._contexts.provider(context.parsed),
             children.site(context.parsed),

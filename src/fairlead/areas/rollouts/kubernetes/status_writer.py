@@ -16,7 +16,7 @@ from fairlead.areas.rollouts.kubernetes.collectors import RolloutMetrics
 from fairlead.areas.rollouts.kubernetes.context import RolloutContexts
 from fairlead.checks.subject import News
 from fairlead.errors import Conflict, NotFound, Rejected
-from fairlead.kubernetes import messages, objects, rbac
+from fairlead.kubernetes import messages, objects
 from fairlead.kubernetes.messages import PublishStatus, RecordEvent
 
 log = structlog.get_logger(__name__)
@@ -60,7 +60,7 @@ class StatusWriter:
                 {"op": "test", "path": "/spec/override", "value": True},
                 {"op": "replace", "path": "/spec/override", "value": False},
             ]
-            resource = rbac.resource(context.controller.kind.api)
+            resource = context.controller.kind.api
             try:
                 answer = await self._contexts.controller_context.client.patch(
                     resource, context.key, change, kind="json"

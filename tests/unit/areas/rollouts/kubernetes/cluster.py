@@ -20,8 +20,8 @@ from fairlead.kubernetes.controller.controller import Controller, Reach
 from fairlead.kubernetes.controller.queue import QueueOptions
 from fairlead.kubernetes.controller.registration import ControllerContext
 from fairlead.kubernetes.controller.shards import Shard
-from fairlead.kubernetes.kinds import Api, stream_key
-from fairlead.kubernetes.objects import Key, Object
+from fairlead.kubernetes.kinds import stream_key
+from fairlead.kubernetes.objects import Key, Object, Resource
 from fairlead.kubernetes.schema import CRDS
 from fairlead.kubernetes.writes.effects import Performer
 from fairlead.kubernetes.writes.events import Recorder
@@ -30,8 +30,8 @@ from fairlead.kubernetes.writes.write_lock import WriteLocks
 from tests.fakes.kubernetes.kinds import NAMESPACES
 from tests.fakes.kubernetes.server import Server
 
-DEPLOYMENTS = rbac.resource(names.DEPLOYMENTS)
-REVISIONS = rbac.resource(names.REVISIONS)
+DEPLOYMENTS = names.DEPLOYMENTS
+REVISIONS = names.REVISIONS
 
 
 class Leader:
@@ -79,7 +79,7 @@ class RolloutHarness:
 
 
 @contextlib.asynccontextmanager
-async def set_up(obj: Object, *others: tuple[Api, Object]) -> AsyncIterator[RolloutHarness]:
+async def set_up(obj: Object, *others: tuple[Resource, Object]) -> AsyncIterator[RolloutHarness]:
     """The rollout's object and what stands beside it, and all caches filled."""
     async with contextlib.AsyncExitStack() as stack:
         server = await stack.enter_async_context(Server().running())
@@ -90,8 +90,8 @@ async def set_up(obj: Object, *others: tuple[Api, Object]) -> AsyncIterator[Roll
         await hand.create(NAMESPACES, named(NAMESPACES, {"metadata": {"name": "bay"}}))
         await _serve(hand, canaries)
         for api, other in others:
-            await hand.create(rbac.resource(api), named(rbac.resource(api), other))
-        made = await hand.create(rbac.resource(CANARIES), obj)
+            await hand.create(api, named(api, other))
+        made = await hand.create(CANARIES, obj)
         client = await stack.enter_async_context(Client(connection))
         watches, recorder, clock = Watches(client), Recorder(client, "test"), Clock()
         reach = Reach("bay", Shard(), QueueOptions(), clock)

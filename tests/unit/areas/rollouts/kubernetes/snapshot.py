@@ -5,7 +5,8 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
-from fairlead.kubernetes.kinds import Api, Children
+from fairlead.kubernetes.kinds import Children
+from fairlead.kubernetes.objects import Resource
 
 Json = dict[str, Any]
 NOW = datetime(2026, 1, 1, 12, tzinfo=UTC)
@@ -27,10 +28,10 @@ class FakeSnapshot:
     def versions(self) -> list[int]:
         return []
 
-    def found(self, api: Api, term: str) -> Children:
+    def found(self, api: Resource, term: str) -> Children:
         return self.things.get((api.kind, term), [])
 
-    def is_served(self, api: Api) -> bool:
+    def is_served(self, api: Resource) -> bool:
         return api.kind not in self.absent
 
 

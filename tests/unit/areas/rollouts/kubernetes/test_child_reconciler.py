@@ -10,7 +10,6 @@ from fairlead.areas.rollouts.kubernetes import names, parsing
 from fairlead.areas.rollouts.kubernetes.child_reconciler import ChildReconciler
 from fairlead.areas.rollouts.kubernetes.collectors import RolloutMetrics
 from fairlead.areas.rollouts.kubernetes.kinds import CANARIES
-from fairlead.kubernetes import rbac
 from fairlead.kubernetes.objects import Key
 from tests.unit.areas.rollouts.kubernetes.cluster import RolloutHarness, set_up
 from tests.unit.areas.rollouts.kubernetes.snapshot import canary
@@ -49,7 +48,7 @@ def patched(kind: str, name: str) -> Change:
 
     async def change(harness: RolloutHarness) -> None:
         spec = {"replicas": 7} if kind == "Deployment" else {"selector": {"app": "nobody"}}
-        done = await harness.hand.patch(rbac.resource(api), Key("bay", name), {"spec": spec})
+        done = await harness.hand.patch(api, Key("bay", name), {"spec": spec})
         harness.contexts.cache(harness.context(), api).wrote(done)
 
     return change
@@ -59,7 +58,7 @@ async def respelled(harness: RolloutHarness) -> None:
     """The object itself, in its spec."""
     context = harness.context()
     change = {"spec": {"keep": 3}}
-    done = await harness.hand.patch(rbac.resource(CANARIES), context.key, change)
+    done = await harness.hand.patch(CANARIES, context.key, change)
     context.controller.held.objects.wrote(done)
     snapshot = context.controller.cached_snapshot(done)
     harness.canaries.observe(done, snapshot)
@@ -98,7 +97,7 @@ async def test_all_that_decides_how_children_should_be_is_noticed(
 async def test_what_decides_nothing_is_not_noticed(harness: RolloutHarness) -> None:
     before, context = stand(harness), harness.context()
     labels = {"metadata": {"labels": {"team": "shop"}}}
-    done = await harness.hand.patch(rbac.resource(CANARIES), context.key, labels)
+    done = await harness.hand.patch(CANARIES, context.key, labels)
     context.controller.held.objects.wrote(done)
 
     assert stand(harness) == before
@@ -116,9 +115,7 @@ async def test_a_rollout_in_order_is_asked_nothing_and_a_changed_one_is_put_back
     await patched("Service", CALLED.services[Slot.CANARY])(harness)
     await carer.after_reconcile(context.controller, context.obj)
 
-    service = await harness.hand.get(
-        rbac.resource(names.SERVICES), Key("bay", CALLED.services[Slot.CANARY])
-    )
+    service = await harness.hand.get(names.SERVICES, Key("bay", CALLED.services[Slot.CANARY]))
     assert service["spec"]["selector"] == {"app": "shop-canary"}
 
 

@@ -9,7 +9,6 @@ from fairlead.areas.rollouts.domain.status import Condition, RolloutStatus
 from fairlead.areas.rollouts.kubernetes import status_writer as owners
 from fairlead.areas.rollouts.kubernetes.collectors import RolloutMetrics
 from fairlead.areas.rollouts.kubernetes.kinds import CANARIES
-from fairlead.kubernetes import rbac
 from fairlead.kubernetes.kinds import InvalidSpec
 from fairlead.kubernetes.objects import Key
 from tests.unit.areas.rollouts.kubernetes.cluster import set_up
@@ -31,7 +30,7 @@ async def test_a_refusal_is_not_undone_by_a_status_of_the_same_moment(
             controller.refuse(obj, InvalidSpec("spec: senseless", hint="edit it")),
         )
         key = Key("bay", obj["metadata"]["name"])
-        found = await harness.hand.get(rbac.resource(CANARIES), key)
+        found = await harness.hand.get(CANARIES, key)
 
     conditions = {one["type"]: one["status"] for one in found["status"]["conditions"]}
     assert conditions == {"Paused": "True", "Accepted": "False"}

@@ -48,12 +48,12 @@ from fairlead.areas.rollouts.kubernetes.routing.provider import (
 )
 from fairlead.areas.rollouts.rules import Words
 from fairlead.clients.prometheus import BUILT_IN
-from fairlead.kubernetes.kinds import Api
+from fairlead.kubernetes.objects import Resource
 from fairlead.kubernetes.schema import Rule
 from fairlead.kubernetes.writes import compare
 from fairlead.traffic.routes import How, Route
 
-HTTP_ROUTES = Api("gateway.networking.k8s.io", "v1", "httproutes", "HTTPRoute")
+HTTP_ROUTES = Resource("gateway.networking.k8s.io", "v1", "httproutes", "HTTPRoute")
 DELAY = 1.0
 PATIENCE = dt.timedelta(seconds=60)
 """A controller that has not registered for so long, while another has, is held to be gone."""
@@ -94,7 +94,7 @@ class GatewayApi:
     words: type[msgspec.Struct] = GatewayWords
     metrics: Mapping[str, str] = BUILT_IN["envoy-gateway"]
     adopted = "routeName"
-    apis: Sequence[Api] = (HTTP_ROUTES,)
+    apis: Sequence[Resource] = (HTTP_ROUTES,)
 
     def unsupported(self, strategy: Strategy, *, is_target: bool) -> Iterable[tuple[str, str]]:
         del strategy, is_target

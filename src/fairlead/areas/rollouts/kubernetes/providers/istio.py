@@ -45,12 +45,12 @@ from fairlead.areas.rollouts.kubernetes.routing.provider import (
 )
 from fairlead.areas.rollouts.rules import Words
 from fairlead.clients.prometheus import BUILT_IN
-from fairlead.kubernetes.kinds import Api
+from fairlead.kubernetes.objects import Resource
 from fairlead.kubernetes.schema import Rule
 from fairlead.traffic.routes import Route
 
-VIRTUAL_SERVICES = Api("networking.istio.io", "v1", "virtualservices", "VirtualService")
-DESTINATION_RULES = Api("networking.istio.io", "v1", "destinationrules", "DestinationRule")
+VIRTUAL_SERVICES = Resource("networking.istio.io", "v1", "virtualservices", "VirtualService")
+DESTINATION_RULES = Resource("networking.istio.io", "v1", "destinationrules", "DestinationRule")
 DELAY = 2.0
 PATIENCE = dt.timedelta(seconds=30)
 """So long istiod's status may lag behind; one that lags longer is written by nobody any more."""
@@ -95,7 +95,7 @@ class Istio:
     words: type[msgspec.Struct] = IstioWords
     metrics: Mapping[str, str] = BUILT_IN["istio"]
     adopted = "vsName"
-    apis: Sequence[Api] = (VIRTUAL_SERVICES, DESTINATION_RULES)
+    apis: Sequence[Resource] = (VIRTUAL_SERVICES, DESTINATION_RULES)
 
     def unsupported(self, strategy: Strategy, *, is_target: bool) -> Iterable[tuple[str, str]]:
         del strategy, is_target

@@ -24,7 +24,7 @@ from fairlead.areas.rollouts.kubernetes.routing.provider import (
 )
 from fairlead.areas.rollouts.rules import Words
 from fairlead.errors import Rejected
-from fairlead.kubernetes.kinds import Api
+from fairlead.kubernetes.objects import Resource
 from fairlead.kubernetes.writes import compare
 from fairlead.traffic.routes import Route
 from fairlead.values import ALL
@@ -51,7 +51,7 @@ class ReplicaRatio:
     words: type[msgspec.Struct] = ReplicasWords
     metrics: Mapping[str, str] = MappingProxyType({})
     adopted = ""
-    apis: Sequence[Api] = (names.SERVICES,)
+    apis: Sequence[Resource] = (names.SERVICES,)
 
     def unsupported(self, strategy: Strategy, *, is_target: bool) -> Iterable[tuple[str, str]]:
         if strategy.baseline:

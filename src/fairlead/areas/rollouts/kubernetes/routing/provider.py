@@ -14,7 +14,7 @@ import msgspec
 from fairlead.areas.rollouts.domain.observation import ObservedRoute
 from fairlead.areas.rollouts.domain.plan.strategy import Strategy
 from fairlead.areas.rollouts.domain.slots import Slot
-from fairlead.kubernetes.kinds import Api
+from fairlead.kubernetes.objects import Resource
 from fairlead.traffic.routes import Route
 
 Object = dict[str, Any]
@@ -26,7 +26,7 @@ ORDER = "fairlead.dev/order"
 class Ref(NamedTuple):
     """An object by name, in the namespace of the rollout."""
 
-    api: Api
+    api: Resource
     name: str
 
 
@@ -133,7 +133,7 @@ class Provider(Protocol):
     words: type[msgspec.Struct]
     """What may stand in that field, with its rules; each field may be left out."""
 
-    apis: Sequence[Api]
+    apis: Sequence[Resource]
     """Kinds that are read and written, for watches and rights."""
 
     metrics: Mapping[str, str]
