@@ -71,7 +71,8 @@ class Mould:
             exchanged[uid] = objects.uid_of(made)
             status = _respelled(taken, exchanged).get("status")
             if status and resource not in _NOT_TOLD:
-                await client.patch_status(resource, objects.key_of(made), status)
+                key, told = objects.key_of(made), {"status": status}
+                await client.patch(resource, key, told, subresource="status")
 
 
 class Rest:

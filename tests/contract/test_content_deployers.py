@@ -85,7 +85,7 @@ class Cluster:
             live = await client.get(DEPLOYMENTS, KEY)
             counts = dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas"), 2)
             seen = {"observedGeneration": live["metadata"].get("generation", 1), **counts}
-            await client.patch_status(DEPLOYMENTS, KEY, seen)
+            await client.patch(DEPLOYMENTS, KEY, {"status": seen}, subresource="status")
 
     async def changes(self) -> object:
         if self.repository is not None:

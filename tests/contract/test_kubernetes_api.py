@@ -100,7 +100,7 @@ async def test_generation_follows_the_spec_alone(api: Api, resource: Resource) -
 
     labelled_one = await api.client.patch(resource, key, {"metadata": {"labels": {"x": "y"}}})
     status = {"phase": "Afloat"} if resource == WIDGETS else {"observedGeneration": 1}
-    told = await api.client.patch_status(resource, key, status)
+    told = await api.client.patch(resource, key, {"status": status}, subresource="status")
     changed = await api.client.patch(resource, key, {"spec": change})
 
     assert made["metadata"]["generation"] == 1
@@ -130,7 +130,9 @@ async def test_a_kind_without_status_has_no_status_road(api: Api) -> None:
     await api.client.create(CONFIG_MAPS, config_map(api.namespace, "a"))
 
     with pytest.raises(NotFound):
-        await api.client.patch_status(CONFIG_MAPS, api.key("a"), {"phase": "x"})
+        await api.client.patch(
+            CONFIG_MAPS, api.key("a"), {"status": {"phase": "x"}}, subresource="status"
+        )
 
 
 async def test_schema_defaults_prunes_and_refuses_with_field_and_reason(api: Api) -> None:

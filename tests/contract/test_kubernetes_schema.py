@@ -82,7 +82,9 @@ async def test_rules_refuse_with_their_field_and_words(gadgets: Api) -> None:
 async def test_status_goes_by_its_own_road(gadgets: Api) -> None:
     await gadgets.client.create(GADGET, gadget(gadgets))
 
-    told = await gadgets.client.patch_status(GADGET, gadgets.key("a"), {"phase": "Afloat"})
+    told = await gadgets.client.patch(
+        GADGET, gadgets.key("a"), {"status": {"phase": "Afloat"}}, subresource="status"
+    )
 
     assert told["status"]["phase"] == "Afloat"
     assert told["metadata"]["generation"] == 1

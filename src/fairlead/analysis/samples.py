@@ -94,9 +94,3 @@ def beyond_fences(values: Sequence[float], factor: float, *, cautious: bool = Fa
         lower = min(lower, statistics.percentile(values, 1))
         upper = max(upper, statistics.percentile(values, 99))
     return [value > upper or value < lower for value in values]
-
-
-def beyond_sigmas(values: Sequence[float], sigmas: float) -> list[bool]:
-    """Further from the mean than this many standard deviations."""
-    centre, deviation = statistics.mean(values), statistics.standard_deviation(values)
-    return [abs(value - centre) > sigmas * deviation for value in values]

@@ -5,36 +5,10 @@ import itertools
 import math
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 SQRT_2 = math.sqrt(2)
 SQRT_2_PI = math.sqrt(2 * math.pi)
 QUANTILE_STEPS = 200
-
-
-@dataclass(frozen=True, slots=True)
-class Summary:
-    """What one side looks like."""
-
-    count: int
-    mean: float
-    deviation: float
-    median: float
-    low: float
-    high: float
-
-
-def summarise(values: Sequence[float]) -> Summary:
-    if not values:
-        return Summary(0, math.nan, math.nan, math.nan, math.nan, math.nan)
-    return Summary(
-        count=len(values),
-        mean=mean(values),
-        deviation=standard_deviation(values),
-        median=percentile(values, 50),
-        low=min(values),
-        high=max(values),
-    )
 
 
 def mean(values: Sequence[float]) -> float:
@@ -109,15 +83,6 @@ def wins(one: Sequence[float], other: Sequence[float]) -> float:
     below = sum(map(bisect.bisect_left, itertools.repeat(other), one))
     not_above = sum(map(bisect.bisect_right, itertools.repeat(other), one))
     return (below + not_above) / 2
-
-
-def cohen_d(control: Sequence[float], experiment: Sequence[float]) -> float:
-    """The distance of the means in pooled standard deviations; not a number without spread."""
-    free = len(control) + len(experiment) - 2
-    spread = squares(experiment, mean(experiment)) + squares(control, mean(control))
-    if free < 1 or not spread > 0:
-        return math.nan
-    return abs(mean(experiment) - mean(control)) / math.sqrt(spread / free)
 
 
 def binomial_upper(successes: int, trials: int, chance: float) -> float:

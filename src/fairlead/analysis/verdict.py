@@ -119,13 +119,6 @@ def decide(
     return verdict, reason
 
 
-def did_pass(score: float, marginal: float | None, passing: float | None) -> bool:
-    """Whether a run of several judgements ended well; a limit that is not set does not bind."""
-    if marginal is not None and score <= marginal:
-        return False
-    return passing is None or score >= passing
-
-
 _OPEN = Verdict.INCONCLUSIVE
 
 

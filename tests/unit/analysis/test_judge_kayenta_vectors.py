@@ -228,25 +228,6 @@ def test_v12_a_group_without_data_shows_zero_but_costs_nothing() -> None:
     assert [group.score for group in then.groups] == [100, 0]
 
 
-@pytest.mark.parametrize(
-    ("final", "marginal", "passing", "expected"),
-    [
-        (95, None, None, True),
-        (60, 75, 95, False),
-        (85, 75, None, True),
-        (85, 75, 95, False),
-        (97, 75, 95, True),
-    ],
-)
-def test_v13_end_of_a_run(
-    final: float,
-    marginal: float | None,
-    passing: float | None,
-    expected: bool,  # noqa: FBT001 - a column of the table
-) -> None:
-    assert verdict.did_pass(final, marginal, passing) is expected
-
-
 def picked(values: list[float], far: list[bool]) -> list[float]:
     return [value for value, is_far in zip(values, far, strict=True) if is_far]
 
@@ -254,25 +235,20 @@ def picked(values: list[float], far: list[bool]) -> list[float]:
 def test_v14_outliers() -> None:
     one = [21.0, 23.0, 24.0, 25.0, 50.0, 29.0, 23.0, 21.0]
     two = [1.0, 1.0, 1.0, 5.0, -1.0, -1.0, -1.0, -5.0]
-    spike = [1.0] * 5 + [20.0] + [1.0] * 5
 
     assert picked(one, samples.beyond_fences(one, 1.5)) == [50.0]
     assert picked(two, samples.beyond_fences(two, 1.5)) == [5.0, -5.0]
-    assert picked(spike, samples.beyond_sigmas(spike, 3)) == [20.0]
-    assert picked(two, samples.beyond_sigmas(two, 1)) == [5.0, -5.0]
 
 
 def test_v15_statistics() -> None:
-    apart = statistics.cohen_d([1.0, 1, 1, 2, 2, 2], [5.0, 5, 5, 10, 10, 10])
     steps = [0, 0.5, 1, 1.5, 2, 2.5, 3, 3.5]
-    summary = statistics.summarise([1.0, 1, 1, 10, 10, 10])
+    halves = [1.0, 1, 1, 10, 10, 10]
 
-    assert apart == pytest.approx(3.03821, abs=1e-5)
     assert statistics.percentile(steps, 5) == pytest.approx(0.175, abs=1e-4)
     assert statistics.percentile(steps, 50) == 1.75
     assert statistics.percentile(steps, 100) == 3.5
-    assert summary.mean == 5.5
-    assert summary.deviation == pytest.approx(4.9295, abs=1e-4)
+    assert statistics.mean(halves) == 5.5
+    assert statistics.standard_deviation(halves) == pytest.approx(4.9295, abs=1e-4)
 
 
 PARTIAL = [100.0] * 7 + [1.0] * 3

@@ -204,8 +204,8 @@ class _Server:
         self.made.append(obj)
         return {**obj, "metadata": {**obj["metadata"], "uid": f"new-{len(self.made)}"}}
 
-    async def patch_status(self, _: Resource, __: Key, status: Object) -> None:
-        self.told.append(status)
+    async def patch(self, _: Resource, __: Key, change: Object, *, subresource: str) -> None:
+        self.told.append(change[subresource])
 
 
 def _line(verb: str, resource: str, part: str = "") -> str:

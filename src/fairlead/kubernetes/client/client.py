@@ -164,9 +164,6 @@ class Client:
         )
         return await self._object(call)
 
-    async def patch_status(self, resource: Resource, key: Key, status: Object) -> Object:
-        return await self.patch(resource, key, {"status": status}, subresource="status")
-
     async def apply(
         self, resource: Resource, obj: Object, *, force: bool = False, subresource: str = ""
     ) -> Object:

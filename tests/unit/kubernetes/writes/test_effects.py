@@ -174,7 +174,9 @@ async def test_a_kind_whose_machine_takes_up_no_round_is_not_bound_by_that_of_th
     """A store from a backup is behind the status, and its machine still shows where it is."""
     unbound = unbound_performer(harness)
     key = Key("default", "north")
-    harness.objects.put(await harness.client.patch_status(BUNDLES, key, {"round": 5}))
+    harness.objects.put(
+        await harness.client.patch(BUNDLES, key, {"status": {"round": 5}}, subresource="status")
+    )
 
     shown = await unbound.publish(harness.publish(2, "Building"))
     late = await unbound.publish(harness.publish(1, "Empty"))
