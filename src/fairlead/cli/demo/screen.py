@@ -8,6 +8,7 @@ from rich import live as lives
 from rich import table
 from rich import text as texts
 
+from fairlead.areas.rollouts.commands import progress
 from fairlead.cli.demo.frames import TRAIL, Frame, Side
 
 _BAR = 60
@@ -19,7 +20,6 @@ _FLOOR = 60.0
 
 _STYLES = {"primary": "cyan", "canary": "yellow"}
 _FILLS = {"primary": "█", "canary": "▒"}
-_MARKS = {"Successful": "ok", "Failed": "failed", "Error": "error", "Inconclusive": "unclear"}
 _NOTHING = "·"
 
 
@@ -109,11 +109,13 @@ def _sides(frame: Frame, *, wide: bool) -> table.Table:
 def _checks(frame: Frame) -> table.Table:
     shown = table.Table(box=None, show_header=False, pad_edge=False)
     for check in frame.checks:
-        mark = _MARKS.get(check.phase, "waits" if not check.measured else "ok so far")
         counted, _, result = check.reason.partition("; ")
         told = result if "measurement" in counted else check.reason
         shown.add_row(
-            texts.Text(f"check {check.name}", "dim"), check.good, mark, texts.Text(told, "dim")
+            texts.Text(f"check {check.name}", "dim"),
+            check.good,
+            progress.result(check),
+            texts.Text(told, "dim"),
         )
     return shown
 

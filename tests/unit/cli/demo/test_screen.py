@@ -11,17 +11,20 @@ from fairlead.cli.demo.frames import Frame
 
 
 @pytest.mark.parametrize(
-    ("reason", "told"),
+    ("reason", "last", "told"),
     [
         (
             "3 measurements; p99 latency 23 ms, limit 1000 ms; of 32 requests",
-            "ok so far p99 latency 23 ms, limit 1000 ms; of 32 requests",
+            "Successful",
+            "good so far p99 latency 23 ms, limit 1000 ms; of 32 requests",
         ),
-        ("no data yet; see Envoy", "ok so far no data yet; see Envoy"),
+        ("no data yet; see Envoy", "", "measuring no data yet; see Envoy"),
     ],
 )
-def test_a_check_is_told_with_its_number(reason: str, told: str) -> None:
-    check = CheckSheet("latency", "", "at most 1000", "Running", reason, measured=3)
+def test_a_check_is_told_with_its_number_in_the_words_of_the_page(
+    reason: str, last: str, told: str
+) -> None:
+    check = CheckSheet("latency", "", "at most 1000", "Running", reason, last, measured=3)
     paper = io.StringIO()
 
     picture = screen._picture(Frame("v2", True, (), (check,), 5.0), wide=True)
