@@ -4,17 +4,17 @@ import contextlib
 import json
 import re
 import socket
-import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 import httpx
 import pytest
 
-from fairlead.engine.store import protocol, sqlite
+from fairlead.engine.store import protocol
 from tests.e2e import processes
+from tests.engines import Home
 
 UP = ["-m", "tests.e2e.entry", "up"]
 EVENTS = 40
@@ -27,23 +27,29 @@ MOST_GROWTH_MB = 100
 
 
 @pytest.fixture
-def filled(tmp_path: Path) -> Path:
+def filled(home: Home) -> Home:
     """A store with a stream of events of a megabyte, each of many small values."""
-    store = sqlite.SqliteStore(tmp_path / "fairlead.db")
-    store.migrate()
     data = json.dumps({"items": [f"item {n}" for n in range(70_000)]})
-    session = store.open()
+    session = home.store().open()
     head = protocol.NewStream(1, "depot/large", "depot", EVENTS, "Idle", 1, "{}", None)
     events = [protocol.NewEvent(1, n, "Sent", 1, data, "a test") for n in range(1, EVENTS + 1)]
     with session.transaction() as transaction:
         transaction.load(protocol.Wanted([]))
         transaction.write(protocol.Writes(0, streams=[head], events=events))
     session.close()
-    return tmp_path
+    return home
 
 
-def test_viewers_that_stall_take_little_memory_and_no_health(filled: Path) -> None:
-    with processes.running(UP, {"FAIRLEAD_STATE_DIR": str(filled)}) as up:
+@pytest.fixture
+def environment(filled: Home, tmp_path: Path) -> Mapping[str, str]:
+    place = {"FAIRLEAD_STATE_DIR": str(tmp_path)}
+    return place if filled.kind == "sqlite" else place | {"FAIRLEAD_DATABASE_URL": filled.address}
+
+
+def test_viewers_that_stall_take_little_memory_and_no_health(
+    filled: Home, environment: Mapping[str, str]
+) -> None:
+    with processes.running(UP, environment) as up:
         address = up.until("fairlead is up: ").removeprefix("fairlead is up: ")
         _until_projected(filled)
         base = _memory_mb(up)
@@ -58,8 +64,10 @@ def test_viewers_that_stall_take_little_memory_and_no_health(filled: Path) -> No
         assert up.stop() == 0
 
 
-def test_pages_of_large_events_end_by_their_bytes(filled: Path) -> None:
-    with processes.running(UP, {"FAIRLEAD_STATE_DIR": str(filled)}) as up:
+def test_pages_of_large_events_end_by_their_bytes(
+    filled: Home, environment: Mapping[str, str]
+) -> None:
+    with processes.running(UP, environment) as up:
         address = up.until("fairlead is up: ").removeprefix("fairlead is up: ")
         _until_projected(filled)
         base = _memory_mb(up)
@@ -144,17 +152,12 @@ def _walk(client: httpx.Client, path: str) -> tuple[list[int], list[int]]:
     return seqs, sizes
 
 
-def _until_projected(folder: Path) -> None:
+def _until_projected(filled: Home) -> None:
     """The projector has read all events: from here on, memory is the viewers'."""
     until = time.monotonic() + processes.PATIENCE
-    with contextlib.closing(sqlite3.connect(folder / "fairlead.db")) as connection:
-        while time.monotonic() < until:
-            if connection.execute(
-                "SELECT 1 FROM projections WHERE position = ?", [EVENTS]
-            ).fetchone():
-                return
-            time.sleep(0.1)
-    pytest.fail("the projection does not end")
+    while not filled.sql(f"SELECT 1 FROM projections WHERE position = {EVENTS}"):  # noqa: S608 - our own number
+        assert time.monotonic() < until, "the projection does not end"
+        time.sleep(0.1)
 
 
 def _memory_mb(up: processes.Running) -> float:
