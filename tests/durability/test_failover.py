@@ -17,9 +17,9 @@ ORDER_SECONDS = 0.5
 # Patroni's lock lasts 20 s, then comes the election, then workers find the new leader.
 STANDSTILL_SECONDS = 90.0
 
-# Two of them here, to fit into a run of all tests; the soak has one that is paused as well.
 FAULTS: dict[str, tuple[Callable[[patroni.Node], None], Callable[[patroni.Node], None]]] = {
     "killed": (patroni.Node.kill, patroni.Node.start),
+    "paused": (patroni.Node.pause, patroni.Node.resume),
     "partitioned": (patroni.Node.cut, patroni.Node.mend),
 }
 
