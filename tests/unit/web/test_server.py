@@ -138,6 +138,29 @@ async def test_silent_connections_do_not_keep_others_out() -> None:
         assert (await client.get("/")).text == "hello"
 
 
+async def test_with_every_place_taken_health_answers_on_its_own_port(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(server, "_MOST_CONNECTIONS", 32)
+    wanted, patient = server.Bind("127.0.0.1", 0), timedelta(minutes=10)
+    full, health = server.claim(wanted), server.claim(wanted)
+    bind, alone = server.bound(wanted, full), server.bound(wanted, health)
+
+    async with (
+        asyncio.timeout(60),
+        server.serving(_hello, full, asyncio.Event(), silence=patient),
+        server.serving(_hello, health, asyncio.Event()),
+        httpx.AsyncClient(timeout=60) as client,
+    ):
+        async with silent(bind, server.most_connections()):
+            asked = asyncio.create_task(client.get(bind.url))
+            for _ in range(50):
+                assert (await client.get(alone.url)).text == "hello"
+            assert not asked.done()
+        # A place that comes free is taken: nothing but the number of places was in the way.
+        assert (await asked).text == "hello"
+
+
 @pytest.mark.parametrize(
     "said",
     [
