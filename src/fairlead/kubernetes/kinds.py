@@ -162,6 +162,11 @@ class Kind:
     an older status, or the same one again, changes nothing.
     """
 
+    answer: Callable[[Object, Mapping[str, str]], Object] = lambda obj, done: {
+        "requests": {**((obj.get("status") or {}).get("requests") or {}), **done}
+    }
+    """The fields of an object's status that say which requests were done, these among them."""
+
     children: tuple[Resource, ...] = ()
     related: tuple[Related, ...] = ()
     finalizer: str = ""

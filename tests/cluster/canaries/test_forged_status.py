@@ -112,6 +112,39 @@ async def test_an_approval_that_was_written_into_the_status_is_none(
         await rollouts.until("shop", phase="Stable", stableVersion="shop:2")
 
 
+async def test_an_approval_whose_answer_was_taken_out_of_the_status_is_not_obeyed_again(
+    rollouts: RolloutCluster, connect: Connect
+) -> None:
+    await midway(rollouts)
+    async with rollouts.operating() as running:
+        await rollouts.ask("shop", approve="1")
+        await rollouts.until("shop", phase="Stable", stableVersion="shop:2")
+        await rollouts.set_image("shop", "shop:3")
+        await rollouts.until("shop", phase="AwaitingApproval")
+        await running.settled()
+
+    hand, status = await mallory(rollouts, connect), f"{rollouts.path('shop')}/status"
+    async with rollouts.operating("another") as running:
+        # Of a process that has only read that it was done, and of the next, which cannot read it.
+        await running.settled()
+        await hand.patch(status, {"status": {"requests": None}})
+        await running.settled()
+        found = await rollouts.admin.get(rollouts.path("shop"))
+        assert found["status"]["stableVersion"] == "shop:2"
+    async with rollouts.operating("one more") as running:
+        await rollouts.until_so(
+            rollouts.path("shop"), lambda obj: obj["status"]["seal"] != found["status"]["seal"]
+        )
+        await rollouts.until("shop", phase="AwaitingApproval", canaryVersion="shop:3")
+        await running.settled()
+        found = await rollouts.admin.get(rollouts.path("shop"))
+        assert found["status"]["stableVersion"] == "shop:2"
+        assert "StatusNotAdopted" in await rollouts.reasons("shop")
+
+        await rollouts.ask("shop", approve="2")
+        await rollouts.until("shop", phase="Stable", stableVersion="shop:3")
+
+
 async def test_a_canary_that_was_never_seen_starts_anew_whatever_its_status_says(
     rollouts: RolloutCluster, connect: Connect
 ) -> None:

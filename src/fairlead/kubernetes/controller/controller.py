@@ -174,8 +174,7 @@ class Controller:
             )
 
         def noted(live: Object) -> Object:
-            before = live.get("status") or {}
-            return {**before, "requests": {**(before.get("requests") or {}), **done}}
+            return {**(live.get("status") or {}), **self.kind.answer(live, done)}
 
         await self._write(obj, noted)
 

@@ -39,8 +39,8 @@ class PauseStatus(msgspec.Struct, frozen=True, rename="camel"):
 class RolloutStatus(msgspec.Struct, frozen=True, rename="camel"):
     """Where the rollout is; `memory` is what a control plane with an empty store resumes from.
 
-    `accepted` is the last valid spec, while a rollback may still need it. Both are believed only
-    under a `seal` of the operator's own.
+    `accepted` is the last valid spec, while a rollback may still need it; `requests` are the
+    annotations that were obeyed. These are believed only under a `seal` of the operator's own.
     """
 
     phase: str = ""
@@ -77,7 +77,7 @@ class RolloutStatus(msgspec.Struct, frozen=True, rename="camel"):
     @property
     def remembered(self) -> Plain:
         """What a successor goes by, and nobody else may have written."""
-        return {"memory": self.memory, "accepted": self.accepted}
+        return {"memory": self.memory, "accepted": self.accepted, "requests": self.requests}
 
     def plain(self) -> Plain:
         """As an object carries it: what is absent is left out, for null is no value of a field."""

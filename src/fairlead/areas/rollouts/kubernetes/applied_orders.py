@@ -1,10 +1,11 @@
-"""What this process has performed and the cluster does not show: orders, and the last requests.
+"""What this process has performed, by its own word: orders, the last requests, what was answered.
 
 A write that would change nothing but its order is not sent; here it counts as performed. Lost at
 a restart, it is asked for again, and again costs nothing.
 """
 
 from collections import OrderedDict
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,8 @@ class RolloutOrders:
 
     orders: dict[str, int] = field(default_factory=dict)
     desired_objects: dict[str, EnsureVersion] = field(default_factory=dict)
+    answered: Mapping[str, str] | None = None
+    """Values of annotations by their verb; None before the first reconcile."""
 
 
 class AppliedOrders:
@@ -54,6 +57,16 @@ class AppliedOrders:
     def note(self, uid: str, part: str, number: int) -> None:
         """As it is now, also where it is lower than it was."""
         self._page(uid).orders[part] = number
+
+    def answered(self, uid: str) -> Mapping[str, str] | None:
+        page = self._pages.get(uid)
+        return page.answered if page else None
+
+    def answer(self, uid: str, done: Mapping[str, str]) -> Mapping[str, str]:
+        """These too; all that were answered."""
+        page = self._page(uid)
+        page.answered = {**(page.answered or {}), **done}
+        return page.answered
 
     def _page(self, uid: str) -> RolloutOrders:
         page = self._pages.setdefault(uid, RolloutOrders())

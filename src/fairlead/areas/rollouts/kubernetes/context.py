@@ -5,7 +5,7 @@ performed only while we lead, while this very object lives, and one at a time fo
 """
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 from fairlead.areas.rollouts.domain.observation import Observation
@@ -55,6 +55,9 @@ class RolloutContexts:
 
     def kept(self, obj: Object, *, under_way: bool) -> Object | None:
         return self._canaries.parse_cache.kept(obj, under_way=under_way)
+
+    def answered(self, controller: Controller, obj: Object) -> Mapping[str, str]:
+        return self._canaries.answered(obj, controller.cached_snapshot(obj))
 
     def seal(self, obj: Object, content: object) -> str:
         assert self._canaries.seals is not None, "taken up with the term"

@@ -8,6 +8,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+import msgspec
+
 from fairlead.areas.rollouts.domain import actions, machine, messages
 from fairlead.areas.rollouts.domain import status as statuses
 from fairlead.areas.rollouts.domain.declared_verbs import VERBS
@@ -45,6 +47,7 @@ from fairlead.kubernetes.kinds import (
 )
 from fairlead.kubernetes.objects import Resource
 from fairlead.kubernetes.schema import Column, KindSchema
+from fairlead.kubernetes.writes import finalizers
 from fairlead.kubernetes.writes.seals import Seals
 from fairlead.values import Verb
 
@@ -127,7 +130,8 @@ class RolloutKinds:
         # What runs is for a machine that knows nothing: a change of it alone is no news.
         told = Level(replace(want, running=self._running(found, snapshot)), want)
         levels = {"want": told, "observed": _observed_level(seen.observed)}
-        return ObservedObject({**levels, **_paused(obj, found)}, requests(obj, found), seen.again)
+        asked = _requests(obj, found, self.answered(obj, snapshot))
+        return ObservedObject({**levels, **_paused(obj, found)}, asked, seen.again)
 
     def _running(self, found: ParsedRollout, snapshot: Snapshot) -> Version | None:
         """What our own Deployment of the primary was last asked to hold."""
@@ -147,7 +151,7 @@ class RolloutKinds:
             halt = messages.Pause(BY_REVIEW, error.message)
             since = status.paused.since if status.paused else None
             levels["paused"] = Level(halt, (error.message, since))
-        asked = requests(obj, found)
+        asked = _requests(obj, found, self.answered(obj, snapshot))
         safe = {name: each for name, each in asked.items() if VERBS[name].restrains}
         return ObservedObject(levels, safe, seen.again, error)
 
@@ -188,14 +192,39 @@ class RolloutKinds:
         seals = self.seals
         return seals is not None and seals.holds(obj, status.remembered, status.seal)
 
+    def answered(self, obj: Object, snapshot: Snapshot) -> Mapping[str, str]:
+        """The requests that were done: from the first reconcile on, by this process's own word.
+
+        Whoever may write a status could else have an old approval obeyed at the next gate.
+        """
+        uid = objects.uid_of(obj)
+        known = self.orders.answered(uid)
+        if known is not None:
+            return known
+        if self.is_own(obj):
+            return self.orders.answer(uid, parsing.status_of(obj).requests)
+        # Nobody knows what was done here: what stands there was, unless nothing is begun yet.
+        is_begun = bool(snapshot.children) or finalizers.holds(obj, names.FINALIZER)
+        return self.orders.answer(uid, _annotated(obj) if is_begun else {})
+
+    def _answer(self, obj: Object, done: Mapping[str, str]) -> Object:
+        """What the status says of requests when these were done as well."""
+        told: Object = {"requests": self.orders.answer(objects.uid_of(obj), done)}
+        # A seal that holds is renewed. Another is not made to hold before all is published anew.
+        if self.seals is not None and self.is_own(obj):
+            status = msgspec.structs.replace(parsing.status_of(obj), **told)
+            told["seal"] = self.seals.of(obj, status.remembered)
+        return told
+
     def _adopt(self, obj: Object) -> messages.Adopt | None:
         status = statuses.read(obj.get("status"))
-        if not any(status.remembered.values()):
+        if not (status.is_resumable or status.accepted):
             return None
         if not self.is_own(obj):
             raise Rejected(
                 "what the status remembers was not written by this operator",
-                hint="the rollout goes on from what runs now",
+                hint="the rollout goes on from what runs now; give an annotation that stands"
+                " there a new value to ask again",
             )
         return messages.Adopt(status) if status.is_resumable else None
 
@@ -231,6 +260,7 @@ class RolloutKinds:
             observe=self.observe,
             delete=lambda _: messages.Delete(),
             adopt=self._adopt,
+            answer=self._answer,
             review=self.review,
             needs=self.needs,
             children=(names.DEPLOYMENTS, names.SERVICES),
@@ -269,21 +299,27 @@ class RolloutKinds:
         )
 
 
-def requests(obj: Object, found: ParsedRollout) -> Mapping[str, Request]:
-    """What people ask by annotations, each value once; the status says what was done."""
-    told = obj["metadata"].get("annotations") or {}
-    done = parsing.status_of(obj).requests
-    asked: dict[str, Request] = {}
-    # A pause asked for together with a promotion or an approval comes before it.
-    for verb in sorted(VERBS.values(), key=lambda verb: verb.name not in _PAUSES):
-        # An object is deleted as every other, and not by a word on it.
-        value = "" if verb.deletes else told.get(f"{names.REQUESTS}{verb.name}", "")
-        if value and done.get(verb.name) != value:
-            asked[verb.name] = Request(value, _asked_by(verb, value))
+def _requests(obj: Object, found: ParsedRollout, done: Mapping[str, str]) -> Mapping[str, Request]:
+    """What people ask by annotations, each value once."""
+    asked = {
+        name: Request(value, _asked_by(VERBS[name], value))
+        for name, value in _annotated(obj).items()
+        if done.get(name) != value
+    }
     if found.paused and "resume" in asked:
         # The field says that it is paused, and would say so again at the next reconcile.
         del asked["resume"]
     return asked
+
+
+def _annotated(obj: Object) -> dict[str, str]:
+    """The values of all requests that stand on an object."""
+    told = obj["metadata"].get("annotations") or {}
+    # A pause asked for together with a promotion or an approval comes before it.
+    verbs = sorted(VERBS.values(), key=lambda verb: verb.name not in _PAUSES)
+    # An object is deleted as every other, and not by a word on it.
+    values = {v.name: told.get(f"{names.REQUESTS}{v.name}", "") for v in verbs if not v.deletes}
+    return {name: value for name, value in values.items() if value}
 
 
 def _asked_by(verb: Verb, value: str) -> messages.Command:

@@ -89,9 +89,10 @@ class StatusWriter:
         def beside(live: Object) -> Object:
             # A rollback or a release follows it, should the next spec be invalid.
             kept = self._contexts.kept(live, under_way=bool(status.canary_revision))
-            whole = msgspec.structs.replace(status, accepted=kept)
-            seal = self._contexts.seal(live, whole.remembered)
-            return {"seal": seal} if kept is None else {"seal": seal, "accepted": kept}
+            done = self._contexts.answered(controller, live)
+            whole = msgspec.structs.replace(status, accepted=kept, requests=dict(done))
+            said = {"seal": self._contexts.seal(live, whole.remembered), "requests": done}
+            return said if kept is None else {**said, "accepted": kept}
 
         if await self._contexts.controller_context.performer.publish(effect, beside):
             self._metrics.phase(controller.kind, objects.key_of(live), status.phase)

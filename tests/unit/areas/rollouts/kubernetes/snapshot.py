@@ -19,10 +19,7 @@ class FakeSnapshot:
     things: dict[tuple[str, str], list[Json]] = field(default_factory=dict)
     at: datetime = NOW
     absent: frozenset[str] = frozenset()
-
-    @property
-    def children(self) -> Children:
-        return ()
+    children: Children = ()
 
     @property
     def versions(self) -> list[int]:

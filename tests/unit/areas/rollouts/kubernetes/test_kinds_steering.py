@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.areas.rollouts.domain import messages, status
 from fairlead.areas.rollouts.domain.declared_verbs import VERBS
-from fairlead.areas.rollouts.kubernetes import kinds, parsing, wiring
+from fairlead.areas.rollouts.kubernetes import kinds, names, parsing, wiring
 from fairlead.errors import Rejected
 from fairlead.kubernetes.kinds import InvalidSpec, ObservedObject
 from fairlead.kubernetes.writes.seals import Seals
@@ -29,7 +29,8 @@ def running(**more: Any) -> Json:
 def sealed(seen: Json) -> Json:
     """With the seal that a status of ours has."""
     told = seen["status"]
-    content = {"memory": told.get("memory"), "accepted": told.get("accepted")}
+    content = {"requests": {}, **{key: told.get(key) for key in ("memory", "accepted")}}
+    content |= {key: told[key] for key in ("requests",) if key in told}
     return {**seen, "status": {**told, "seal": SEALS.of(seen, content)}}
 
 
@@ -113,6 +114,40 @@ def test_only_what_takes_nothing_further_is_obeyed() -> None:
     asked["metadata"]["annotations"] = {f"fairlead.dev/{verb}": "1" for verb in VERBS}
 
     assert set(context_of(canaries, asked).requests) == {"abort", "pause"}
+
+
+def approving(value: str = "1", told: Json | None = None) -> Json:
+    asked = obj(1, told or {})
+    asked["metadata"]["annotations"] = {"fairlead.dev/approve": value}
+    return asked
+
+
+def test_what_was_done_stays_done_when_its_status_is_taken_away() -> None:
+    canaries, begun = sealing(), FakeSnapshot(children=[canary()])
+    done = sealed(approving(told={"requests": {"approve": "1"}}))
+
+    assert context_of(canaries, done, begun).requests == {}
+    assert context_of(canaries, approving(), begun).requests == {}
+    assert set(context_of(canaries, approving("2"), begun).requests) == {"approve"}
+
+
+@pytest.mark.parametrize(
+    "told", [{}, {"requests": {}, "seal": "none"}, {"requests": {"pause": "1"}}]
+)
+def test_where_a_status_is_not_ours_what_stands_there_is_done(told: Json) -> None:
+    """Else a status without its requests has an old approval obeyed at the next gate."""
+    canaries, begun = sealing(), FakeSnapshot(children=[canary()])
+
+    assert context_of(canaries, approving(told=told), begun).requests == {}
+    assert set(context_of(canaries, approving("2", told), begun).requests) == {"approve"}
+
+
+def test_on_a_new_object_what_stands_there_is_asked() -> None:
+    held = approving()
+    held["metadata"]["finalizers"] = [names.FINALIZER]
+
+    assert set(context_of(sealing(), approving()).requests) == {"approve"}
+    assert context_of(sealing(), held).requests == {}
 
 
 def test_what_stands_around_it_holds_a_run_too_and_lets_it_go_on() -> None:

@@ -88,6 +88,19 @@ class PublishedRollout:
         await self.owner.publish(messages.PublishStatus(self.name, told))
         return self.controller.waiting
 
+    def forge(self, **status: Any) -> None:
+        """Somebody else writes to the status, and we hear of it."""
+        held = self.server.held
+        meta = {**held["metadata"], "resourceVersion": "9"}
+        self.server.held = {**held, "metadata": meta, "status": {**held["status"], **status}}
+        self.controller.held.objects.put(self.server.held)
+
+
+def seal_of(held: Object) -> str:
+    status = held["status"]
+    content = {key: status.get(key) for key in ("memory", "accepted", "requests")}
+    return Seals(bytes(32)).of(held, content)
+
 
 @pytest.fixture(autouse=True)
 def at_once(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -105,8 +118,7 @@ async def test_a_status_carries_the_seal_of_what_it_remembers() -> None:
     await published.publish(1, memory={"state": "Idle"}, canary_revision="r2")
 
     held = published.server.held
-    content = {"memory": {"state": "Idle"}, "accepted": held["status"].get("accepted")}
-    assert held["status"]["seal"] == Seals(bytes(32)).of(held, content)
+    assert held["status"]["seal"] == seal_of(held)
 
 
 async def test_what_we_publish_ourselves_is_held_and_not_looked_at(
@@ -161,6 +173,36 @@ async def test_requests_that_were_answered_stay_in_the_status(published: Publish
     await published.publish(1, phase="Progressing")
 
     assert published.server.held["status"]["requests"] == {"approve": "1"}
+
+
+async def test_an_answer_renews_a_seal_that_holds(published: PublishedRollout) -> None:
+    await published.publish(1, memory={"state": "Idle"})
+
+    await published.controller.answer(published.server.held, {"approve": "1"}, ())
+
+    held = published.server.held
+    assert held["status"]["requests"] == {"approve": "1"}
+    assert held["status"]["seal"] == seal_of(held)
+
+
+async def test_an_answer_seals_nothing_that_others_wrote(published: PublishedRollout) -> None:
+    await published.publish(1, memory={"state": "Idle"})
+    published.forge(memory={"state": "Promoted"})
+
+    await published.controller.answer(published.server.held, {"approve": "1"}, ())
+
+    assert published.server.held["status"]["seal"] != seal_of(published.server.held)
+
+
+async def test_requests_that_others_took_away_come_back(published: PublishedRollout) -> None:
+    await published.publish(1, phase="Progressing")
+    await published.controller.answer(published.server.held, {"approve": "1"}, ())
+    published.forge(requests={})
+
+    await published.publish(2, phase="Stable")
+
+    assert published.server.held["status"]["requests"] == {"approve": "1"}
+    assert published.server.held["status"]["seal"] == seal_of(published.server.held)
 
 
 async def test_a_late_round_is_not_shown(published: PublishedRollout) -> None:
