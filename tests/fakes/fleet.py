@@ -98,11 +98,11 @@ def point(at: dt.datetime, slot: Slot, weight: int, failed: int = 0) -> Point:
 
 
 async def want(
-    engine: service.Engine, name: str, version_name: str, spec: Spec = SPEC
+    engine: service.Engine, name: str, version_name: str, spec: Spec = SPEC, queue: str = ""
 ) -> words.Receipt:
     wanted = messages.Request(name, spec, version(version_name), 3)
     id_ = words.command_id(f"want {version_name} of {name}")
-    return await engine.submit(coordination.rollout_stream(name), wanted, id_)
+    return await engine.submit(coordination.rollout_stream(name), wanted, id_, queue=queue)
 
 
 async def until(

@@ -1,8 +1,8 @@
 """Reading what is kept: streams, events, effects; every view of the house looks here."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, Generic, TypeVar
 
@@ -13,6 +13,7 @@ from fairlead.engine import clock, codec, filters, messages, search
 from fairlead.engine.store import protocol
 
 _DIGITS = 19
+_FEW = 20
 MOST_BYTES = 4 * 1024 * 1024
 """A page ends with what makes it larger than this, however few items that are."""
 
@@ -308,9 +309,24 @@ def queues_in(serves: str) -> set[str]:
     return {key[0] for key in plain(serves)}
 
 
-def problems(session: protocol.Session, now: datetime) -> list[str]:
-    """Work that nobody serves, a sentence a queue."""
-    return [told for each in queues(session, now) if (told := each.problem(now))]
+def problems(
+    session: protocol.Session, now: datetime, among: Collection[str] | None = None
+) -> list[str]:
+    """Work that nobody serves, a sentence a queue; of these queues only, where they are named."""
+    found = [each for each in queues(session, now) if among is None or each.name in among]
+    return [told for each in found if (told := each.problem(now))]
+
+
+def unserved(session: protocol.Session, view: StreamView, now: datetime) -> str:
+    """Why nobody performs what this stream asks; empty where somebody does, or it asks nothing."""
+    found = effects(session, dead=False, after=messages.EffectKey(view.number, 0, 0), limit=_FEW)
+    free = [each for each in found if each.stream == view.name and not each.held]
+    if not free:
+        return ""
+    asked = {f"{view.machine} {each.type}" for each in free}
+    (queue,) = [each for each in queues(session, now) if each.name == view.queue]
+    lacking = tuple(each for each in queue.unserved if each in asked)
+    return (replace(queue, unserved=lacking).problem(now) or "") if lacking else ""
 
 
 def parse_effect_id(text: str) -> messages.EffectKey:

@@ -44,10 +44,9 @@ async def streams(
         return _streams(request, where[: filters.MOST_TEXT], error=error)
     which = visibility.StreamFilter(before=before, limit=_ROWS, scope=scope, where=fits)
     found = await context.engine.read(lambda s: visibility.streams(s, which))
-    problems = await context.engine.read(lambda s: visibility.problems(s, context.now()))
-    if scope:
-        # Which clusters there are is for those who may see all of them.
-        problems = []
+    # Which clusters there are is for those who may see all of them; others hear of their own.
+    among = {each.queue for each in found} if scope else None
+    problems = await context.engine.read(lambda s: visibility.problems(s, context.now(), among))
     return _streams(request, where, found, problems)
 
 
@@ -62,11 +61,14 @@ async def stream(
     name = contexts.stream(request, machine, key)
     engine = contexts.of(request).engine
     view = await engine.read(lambda s: visibility.stream(s, name))
+    now = contexts.of(request).now()
+    unserved = await engine.read(lambda s: visibility.unserved(s, view, now))
     # The latest ones unless asked otherwise: that is where something happens.
     start = max(0, view.version - _ROWS) if after is None else after
     events = await engine.read(lambda s: visibility.events(s, name, start, _ROWS))
     before = max(0, start - _ROWS) if start >= view.kept_from else None
-    return contexts.page(request, "stream.html", stream=view, events=events, before=before)
+    words = {"stream": view, "unserved": unserved, "events": events, "before": before}
+    return contexts.page(request, "stream.html", **words)
 
 
 @router.get("/login")

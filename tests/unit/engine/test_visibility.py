@@ -16,6 +16,14 @@ async def queues(running: service.Engine, wall: HandWoundClock) -> list[visibili
     return await running.read(lambda session: visibility.queues(session, wall.now()))
 
 
+async def unserved(running: service.Engine, wall: HandWoundClock, key: str) -> str:
+    def read(session: protocol.Session) -> str:
+        view = visibility.stream(session, name(f"fan/{key}"))
+        return visibility.unserved(session, view, wall.now())
+
+    return await running.read(read)
+
+
 async def test_work_without_a_worker_waits_and_is_told_after_a_grace(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
@@ -30,6 +38,23 @@ async def test_work_without_a_worker_waits_and_is_told_after_a_grace(
     assert early.problem(START) is None
     assert late == early
     assert told == ["no worker serves kubernetes@prod since 2030-01-01 00:00:00 UTC"]
+
+
+async def test_a_stream_hears_of_its_own_queue_alone(
+    store: protocol.Store, wall: HandWoundClock
+) -> None:
+    async with engine(store, wall, Cast(perform=False)).running() as running:
+        await tell(running, "fan/a", machines.Load(("x",)), queue=PROD)
+        await tell(running, "fan/b", machines.Load(("x",)))
+        early = [await unserved(running, wall, each) for each in "ab"]
+        wall.advance(visibility.GRACE)
+        late = [await unserved(running, wall, each) for each in "ab"]
+
+    assert early == ["", ""]
+    assert late == [
+        "no worker serves kubernetes@prod since 2030-01-01 00:00:00 UTC",
+        "no worker serves streams without a queue since 2030-01-01 00:00:00 UTC",
+    ]
 
 
 async def test_a_worker_that_serves_another_queue_is_no_help(

@@ -1,11 +1,12 @@
 """Queues over the API, on the page and in figures: work that nobody serves is seen and moved."""
 
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
+from fairlead.access import tokens
 from fairlead.engine import visibility
 from tests.unit.web import rig
 from tests.unit.web.test_health import parsed
@@ -50,7 +51,24 @@ async def test_the_page_of_streams_says_what_nobody_serves_after_a_grace(
 
     assert "no worker serves" not in early
     assert "no worker serves kubernetes@prod since 20" in late
-    assert PROD in (await site.client.get("/streams/trip/a-1")).text
+    assert "no worker serves kubernetes@prod" in (await site.client.get("/streams/trip/a-1")).text
+    assert "no worker serves" not in (await site.client.get("/streams/depot/a")).text
+
+
+async def test_whoever_has_a_scope_hears_of_the_queues_of_their_own_streams(
+    site: rig.Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visibility, "GRACE", timedelta(0))
+    order = {"type": "Order", "data": {"depot": "b", "trips": 1}}
+    body = {**order, "queue": "kubernetes@test"}
+    await site.client.post("/api/v1/streams/depot/payments/b/commands", json=body)
+    request = tokens.TokenRequest("pay", tokens.Role.VIEWER, scope="payments")
+    minted = await site.engine.write(lambda s: tokens.mint(s, request, datetime.now(UTC)))
+
+    seen = await site.client.get("/streams", headers=rig.bearer(minted))
+
+    assert "no worker serves kubernetes@test" in seen.text
+    assert PROD not in seen.text
 
 
 async def test_figures_tell_how_long_work_has_waited_for_a_worker(site: rig.Site) -> None:

@@ -103,6 +103,9 @@ class Detail:
     desired: str = ""
     """The revisions that have all traffic at rest, and that were requested last."""
 
+    unserved: str = ""
+    """Why nobody performs what it asks; empty where a worker does."""
+
 
 def of(sheet: projection.Sheet, now: dt.datetime, number: int | None = None) -> Detail:
     """Of the run of this number, or of the newest."""

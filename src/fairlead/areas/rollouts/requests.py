@@ -5,6 +5,7 @@ are the same wherever they are read.
 """
 
 import contextlib
+import dataclasses
 import itertools
 from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
@@ -60,13 +61,12 @@ def read(
     run: int | None = None,
 ) -> detail.Detail:
     """One rollout with everything a page shows of it, and of this run; else of the newest."""
-    view = find(session, name, scope)
-    return detail.of(_sheets(session, [view])[0], now, run)
+    return _detail(session, find(session, name, scope), now, run)
 
 
 def told(session: protocol.Session, stream: messages.StreamName, now: datetime) -> detail.Detail:
     """One whose stream is known, also when it was deleted a moment ago."""
-    return detail.of(_sheets(session, [visibility.stream(session, stream)])[0], now)
+    return _detail(session, visibility.stream(session, stream), now)
 
 
 def listed(
@@ -107,6 +107,13 @@ def in_place() -> Iterator[None]:
             raise
         # Well-formed as it is, it can only be out of place: the same words may fit later.
         raise errors.Conflict(error.message, hint=error.hint) from error
+
+
+def _detail(
+    session: protocol.Session, view: visibility.StreamView, now: datetime, run: int | None = None
+) -> detail.Detail:
+    told = detail.of(_sheets(session, [view])[0], now, run)
+    return dataclasses.replace(told, unserved=visibility.unserved(session, view, now))
 
 
 def _stream(session: protocol.Session, name: str) -> visibility.StreamView | None:

@@ -1,5 +1,6 @@
 """The pages of rollouts as the server writes them; tests/browser shows them at work."""
 
+import datetime as dt
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -11,6 +12,7 @@ from fairlead.analysis.conditions import Phase as CheckPhase
 from fairlead.areas.rollouts import pages
 from fairlead.areas.rollouts.domain import events, view
 from fairlead.areas.rollouts.domain.slots import Slot, SlotTraffic
+from fairlead.engine import visibility
 from tests.fakes import fleet
 from tests.unit.web import rig
 
@@ -47,6 +49,17 @@ async def test_the_list_puts_what_waits_for_a_person_first(site: rig.Site) -> No
     assert "1 waiting for a person" in text
     assert "Awaiting approval" in text
     assert 'aria-label="v1 has 90 %, v2 has 10 %"' in text
+
+
+async def test_a_rollout_that_no_worker_performs_says_so(
+    site: rig.Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(visibility, "GRACE", dt.timedelta(0))
+    await fleet.live(site.engine, "served")
+    await fleet.want(site.engine, "shop", "v1", queue="kubernetes@prod")
+
+    assert "no worker serves kubernetes@prod since" in await page(site, "/rollouts/shop")
+    assert "no worker serves" not in await page(site, "/rollouts/served")
 
 
 async def test_the_page_of_a_rollout_offers_only_what_fits(site: rig.Site) -> None:

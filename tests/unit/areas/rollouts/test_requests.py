@@ -12,7 +12,7 @@ import pytest
 from fairlead import errors
 from fairlead.areas.rollouts import projection, requests
 from fairlead.areas.rollouts.domain import coordination, messages
-from fairlead.engine import projections, retention, service
+from fairlead.engine import projections, retention, service, visibility
 from fairlead.engine.messages import command_id
 from fairlead.engine.store import protocol
 from tests.engines import Home
@@ -56,6 +56,19 @@ async def _caught_up(engine: service.Engine) -> tuple[str, Any]:
             if found and projection.read(found[0][1]).summary() == told:
                 return found[0]
             await asyncio.sleep(0.05)
+
+
+async def test_a_rollout_whose_queue_nobody_serves_says_so(home: Home) -> None:
+    async with running(home) as engine:
+        await fleet.want(engine, "shop", "v1", queue="kubernetes@prod")
+        await fleet.live(engine, "served")
+        now = dt.datetime.now(dt.UTC)
+        early = await engine.read(lambda s: requests.read(s, "shop", now))
+        late = await engine.read(lambda s: requests.read(s, "shop", now + visibility.GRACE))
+        well = await engine.read(lambda s: requests.read(s, "served", now + visibility.GRACE))
+
+    assert early.unserved == well.unserved == ""
+    assert late.unserved.startswith("no worker serves kubernetes@prod since ")
 
 
 def _forget(session: protocol.Session) -> None:

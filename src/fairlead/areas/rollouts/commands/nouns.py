@@ -25,6 +25,7 @@ def show(told: detail.Detail) -> None:
             ("rollout", one.title),
             ("phase", one.phase),
             ("now", one.sentence),
+            *([("waiting", told.unserved)] if told.unserved else []),
             ("weights", _weights(one)),
             ("stable", one.stable),
             ("canary", one.canary or "none"),

@@ -66,6 +66,8 @@ def _frame(told: detail.Detail) -> Iterator[str]:
         for check in told.checks:
             yield f"  {result(check):{_COLUMN}}  {check.name}: {check.reason}"
     yield one.sentence
+    if told.unserved:
+        yield told.unserved
 
 
 def _weights(told: detail.Detail) -> str:

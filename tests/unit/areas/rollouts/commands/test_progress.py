@@ -52,6 +52,16 @@ async def test_a_version_that_waits_for_a_person_is_paused(tmp_path: Path) -> No
     assert said(told, "shop-v1") == ("replaced", "another version was requested meanwhile")
 
 
+async def test_what_no_worker_performs_is_told_beside_how_it_stands(tmp_path: Path) -> None:
+    async with running(tmp_path) as engine:
+        told = await fleet.live(engine, "shop", FREE)
+    why = "no worker serves kubernetes@prod since 2030-01-01 00:00:00 UTC"
+
+    then = progress(dataclasses.replace(told, unserved=why), "shop-v2")
+
+    assert then.frame[-2:] == (told.rollout.sentence, why)
+
+
 def test_every_result_of_a_check_has_its_word() -> None:
     phases = {each.value for each in CheckPhase} - {"Pending"} | {"Waiting"}
 
