@@ -132,6 +132,26 @@ def test_an_import_up_or_across_a_floor_is_refused(
     assert broken in said
 
 
+def test_siblings_that_import_each_other_are_refused(house: House) -> None:
+    house.add("fairlead.analysis.looks", "from fairlead.analysis import policy")
+    house.add("fairlead.analysis.policy", "from fairlead.analysis import looks")
+
+    kept, said = house.check()
+
+    assert not kept
+    assert "no cycle between siblings BROKEN" in said
+
+
+@pytest.mark.parametrize("area", ["rollouts", "content", "resources", "deployments"])
+def test_a_part_of_an_area_without_a_declared_place_is_refused(house: House, area: str) -> None:
+    house.add(f"fairlead.areas.{area}.newcomer")
+
+    kept, said = house.check()
+
+    assert not kept
+    assert "newcomer" in said
+
+
 def test_a_domain_may_know_what_a_check_asks(house: House) -> None:
     house.add("fairlead.areas.content.domain.machine", "from fairlead.checks import spec")
 
