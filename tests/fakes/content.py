@@ -32,6 +32,9 @@ class World:
     away: bool = False
     """Whoever says the share does not answer."""
 
+    starting: bool = False
+    """New instances are not ready yet."""
+
     share: Population = Population("")
     versions: Versions | None = None
 
@@ -43,6 +46,8 @@ class World:
     async def deploy(self, _name: str, _place: Place, versions: Versions) -> Observed:
         if {versions.stable, versions.canary} & self.broken:
             return Observed(Progress.FAILED, f"version not found: {versions.canary}")
+        if self.starting:
+            return Observed(Progress.WAITING, "starting")
         self.versions = versions
         return Observed(Progress.READY)
 

@@ -10,7 +10,7 @@ from typing import assert_never
 from fairlead.analysis.limits import Action, asked
 from fairlead.areas.content.domain.population import NOBODY, shown_share
 from fairlead.areas.content.domain.release import analysis, events, messages
-from fairlead.areas.content.domain.release.draft import FAIRLEAD, TRY_AGAIN, Draft
+from fairlead.areas.content.domain.release.draft import FAIRLEAD, SHARE_PATIENCE, TRY_AGAIN, Draft
 from fairlead.areas.content.domain.release.events import Ending
 from fairlead.areas.content.domain.release.messages import Timer
 from fairlead.areas.content.domain.release.place import Versions
@@ -53,11 +53,20 @@ def woken(draft: Draft, timer: Timer) -> None:
     match timer:
         case Timer.SHARE:
             draft.record(events.Stalled("the share is not set yet: fairlead outbox list says why"))
+            if draft.state.phase in RETURNING and draft.state.deployed != draft.state.wanted:
+                # Effects go one at a time, and this one would hold up the deployment for ever.
+                draft.withdraws.append(Withdraw(messages.SetShare))
+                draft.ask_share()
+                draft.forget(Timer.SHARE)
+                draft.wake(Timer.DEPLOYMENT, draft.now + TRY_AGAIN)
+        case Timer.DEPLOYMENT if draft.state.phase in RETURNING:
+            draft.record(events.Stalled("not restored yet: new instances are not ready"))
+            draft.withdraws.append(Withdraw(messages.Deploy))
+            draft.ask_deployment()
+            if draft.state.share is None:
+                draft.wake(Timer.SHARE, draft.now + SHARE_PATIENCE)
         case Timer.DEPLOYMENT:
             failed(draft, "new instances did not become ready in time")
-            if draft.state.phase in RETURNING and not draft.effects:
-                draft.withdraws.append(Withdraw(messages.Deploy))
-                draft.ask_deployment()
         case Timer.EMPTY:
             _deploy_canary(draft)
         case Timer.BAKE | Timer.CHECK:
@@ -144,6 +153,8 @@ def _end_return(draft: Draft) -> None:
     state = draft.state
     if state.phase in RETURNING and state.share == NOBODY and state.deployed == state.wanted:
         _end(draft)
+    elif state.share is None:
+        draft.wake(Timer.SHARE, draft.now + SHARE_PATIENCE)
 
 
 def _end(draft: Draft) -> None:

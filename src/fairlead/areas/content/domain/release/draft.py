@@ -95,7 +95,7 @@ class Draft:
         self.wake(Timer.DEPLOYMENT, max(state.until, self.now + TRY_AGAIN))
 
     def clear(self) -> None:
-        """Nobody in the share, and only stable deployed: both at once, as either may hang."""
+        """Nobody in the share, and only stable deployed: in turns, as either may hang."""
         state = self.state
         self.record(happened.ShareRequested(NOBODY, state.order + 1, None, state.by, state.why))
         self.ask_share()
