@@ -82,7 +82,7 @@ class Verb:
     confirm: Confirmation | None = None
     takes_reason: bool = False
     takes_revision: bool = False
-    """It may be left out: then it is the last good one."""
+    """Which one is meant; left out, it is the last good one where a verb has such."""
 
     restrains: bool = False
     """It only holds or rolls back: an object whose spec makes no sense may still ask for it."""

@@ -63,7 +63,8 @@ class Plane:
         await requests.propose(self.door, RITA, asked, self.queue)
 
     async def ask(self, caller: intake.Caller, verb: str, why: str = "") -> None:
-        command = view.command(verb, caller.name, why)
+        told = await self.engine.read(lambda s: requests.listed(s, 1))
+        command = view.command(verb, caller.name, why, told[0].revision if told else "")
         await self.door.submit(caller, requests.verb_request("gathering", command))
 
     async def until(self, holds: Callable[[view.Summary], bool]) -> view.Summary:

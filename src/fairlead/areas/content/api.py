@@ -27,7 +27,9 @@ class Action(pydantic.BaseModel):
     model_config = pydantic.ConfigDict(extra="forbid")
 
     why: str = pydantic.Field("", max_length=500, description=f"The reason, for {_REASONED}.")
-    revision: str = pydantic.Field("", description="The version that was reviewed, for approve.")
+    revision: str = pydantic.Field(
+        "", description="Of the proposal that was reviewed, for approve."
+    )
     id: str | None = pydantic.Field(
         None, description="Your name for this request: the same id twice is taken once."
     )

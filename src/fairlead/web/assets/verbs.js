@@ -7,7 +7,7 @@ const part = (name) => document.getElementById(`sure-${name}`);
 document.addEventListener("click", (event) => {
   const button = event.target.closest("button[data-verb]");
   if (!button || button.getAttribute("aria-disabled")) return;
-  // Whoever approves means the version that this page showed.
+  // Whoever approves means what this page showed.
   const given = button.dataset.revision ? { revision: button.dataset.revision } : {};
   if (button.dataset.dialog) ask(JSON.parse(button.dataset.dialog), given, button);
   else send(given, button);
@@ -28,7 +28,7 @@ function ask(words, given, button) {
     button.focus();
     if (dialog.returnValue !== "yes") return;
     if (words.why && form.why.value.trim()) given.why = form.why.value.trim();
-    if (words.revision) given.revision = form.revision.value;
+    if (words.revision && form.revision) given.revision = form.revision.value;
     send(given, button);
   };
   dialog.showModal();

@@ -9,6 +9,8 @@ from typing import Any
 import httpx
 import pytest
 
+from fairlead.access import tokens
+from fairlead.areas.content import requests as door
 from fairlead.areas.content.domain.release import view
 from fairlead.areas.content.domain.release.draft import stream
 from fairlead.areas.content.domain.release.place import Versions
@@ -44,9 +46,14 @@ class Plane:
             lambda one: not one.proposed and one.phase in {"Baking", "Idle", "AwaitingDecision"},
         )
 
-    async def tell(self, verb: str, by: str) -> None:
-        asked, id_ = view.command(verb, by), command_id(f"{verb} by {by}")
-        await self.site.engine.submit(stream("gathering"), asked, id_)
+    async def tell(self, verb: str, by: str, name: str = "gathering") -> None:
+        found = await self.site.engine.read(lambda s: door.find(s, name))
+        revision = found.proposal.revision if found.proposal else ""
+        asked, id_ = (
+            view.command(verb, by, revision=revision),
+            command_id(f"{verb} by {by}: {name}"),
+        )
+        await self.site.engine.submit(stream(name), asked, id_)
 
 
 @pytest.fixture
@@ -73,6 +80,21 @@ async def test_a_proposal_waits_for_somebody_else(plane: Plane) -> None:
     assert refused.status_code == 403
     assert "somebody else" in refused.json()["error"]["hint"]
     assert plane.world.versions is None
+
+
+async def test_only_what_was_read_is_approved(plane: Plane) -> None:
+    read = (await plane.propose(stable="1.0.1")).json()["release"]["revision"]
+    await plane.propose(release={**plane.file, "local": {"port": 9000}})
+    paul = rig.bearer(await plane.site.token(tokens.Role.OPERATOR))
+
+    for given in ({}, {"revision": "1.0.2"}, {"revision": read}):
+        refused = await plane.site.client.post(f"{AT}/gathering/approve", json=given, headers=paul)
+        assert refused.status_code == 409
+        assert "fairlead get release gathering" in refused.json()["error"]["hint"]
+    now = (await plane.site.client.get(f"{AT}/gathering", headers=paul)).json()["release"]
+    given = {"revision": now["revision"]}
+    taken = await plane.site.client.post(f"{AT}/gathering/approve", json=given, headers=paul)
+    assert taken.json()["release"]["proposed"] == ""
 
 
 async def test_an_approved_release_is_shown_with_steps_verbs_and_history(plane: Plane) -> None:
@@ -102,8 +124,7 @@ async def test_the_same_release_goes_through_stage_and_then_through_production(
         # What was approved on stage is not approved in production.
         assert waiting["phase"] == "Proposed"
 
-        asked, id_ = view.command("approve", "paul"), command_id(f"approve {name}")
-        await plane.site.engine.submit(stream(name), asked, id_)
+        await plane.tell("approve", "paul", name)
         told = await fakes.until(plane.site.engine, functools.partial(_bakes, name))
         reached[told.name] = told.share
 

@@ -32,7 +32,9 @@ async def test_a_proposal_has_the_buttons_of_its_review(plane: Plane) -> None:
     text = await page(plane.site, "/releases/gathering")
 
     assert re.findall(r'id="verb-([a-z]+)"', text) == ["approve", "reject"]
-    assert 'data-revision="1.0.2"' in text
+    (revision,) = re.findall(r'data-revision="([0-9a-f]{32})"', text)
+    assert f"<dd><code>{revision}</code></dd>" in text
+    assert "to port 8000 of this machine" in text
     assert "Awaiting review" in text
     assert "gathering" in await page(plane.site, "/releases")
 

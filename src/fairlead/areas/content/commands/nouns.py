@@ -28,6 +28,8 @@ def show(told: requests.Detail) -> None:
             ("now", one.sentence),
             ("stable", one.stable or "none"),
             ("canary", f"{one.canary}, {one.share} %" if one.canary else "none"),
+            ("proposed", one.terms or "none"),
+            ("revision", one.revision or "none"),
             ("last run", one.outcome or "none"),
             ("verbs", ", ".join(told.verbs) or "none"),
         ]

@@ -27,8 +27,8 @@ class _Difference(msgspec.Struct):
 def release() -> None:
     """Release a version of a content, in steps that can be undone.
 
-    Somebody else approves it: fairlead approve release/NAME. The other verbs are reject, advance,
-    promote, pause, resume and abort; "fairlead get releases" shows where releases stand.
+    Somebody else approves it: fairlead approve release/NAME REVISION. The other verbs are reject,
+    advance, promote, pause, resume and abort; "fairlead get releases" shows where releases stand.
     """
 
 
@@ -53,7 +53,8 @@ def propose(file: str, version: str, as_json: bool, **given: Any) -> None:  # no
         printing.document(msgspec.to_builtins(told))
     else:
         click.echo(printing.shown(f"{told.name}  {told.phase}  {told.sentence}"))
-        printing.talk(f"somebody else approves it: fairlead approve release/{told.name}")
+        approval = f"fairlead approve release/{told.name} {told.revision}"
+        printing.talk(f"somebody else approves it: {approval}")
 
 
 @release.command()

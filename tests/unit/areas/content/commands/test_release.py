@@ -17,6 +17,7 @@ from fairlead.console.context import CliContext
 SUMMARY = {
     "name": "gathering", "phase": "Proposed", "sentence": "waits for review", "stable": "1.0.1",
     "canary": "", "share": "0", "step": 0, "steps": 0, "proposed": "1.0.2", "proposed_by": "rita",
+    "terms": "1.0.2 from a to b", "revision": "3f2a",
     "outcome": "", "why": "", "updated": "2030-01-01T00:00:00Z",
 }  # fmt: skip
 
@@ -68,7 +69,7 @@ def test_a_proposal_is_sent_with_the_content_in_it(
     assert (asked.version, asked.why, asked.stable, asked.id) == ("1.0.2", "new", "1.0.1", "a")
     assert asked.release["content"]["source"]["directory"] == str(file.parent / "versions")
     assert "gathering  Proposed  waits for review" in told.out
-    assert "fairlead approve release/gathering" in told.err
+    assert "fairlead approve release/gathering 3f2a" in told.err
 
 
 def test_a_file_that_makes_no_sense_is_told_with_its_line_before_anything_is_sent(

@@ -11,7 +11,8 @@ _APPROVE = Verb(
     name="approve",
     command="Approve",
     help="Approve a proposed release.",
-    usage="Approve the version that is proposed for NAME; never by who proposed it.",
+    usage="Approve what is proposed for NAME, by its REVISION (see fairlead get); never by who"
+    " proposed it.",
     label="Approve",
     tone="main",
     confirm=Confirmation(
@@ -21,6 +22,7 @@ _APPROVE = Verb(
         " everybody at once. Its review covers its way back, too.",
         yes="Approve",
     ),
+    takes_revision=True,
 )
 _REJECT = Verb(
     name="reject",

@@ -1,8 +1,11 @@
 """What happens to a release: who asked for it, and why, stands in the event; when, beside it."""
 
 import datetime as dt
+import hashlib
 from dataclasses import dataclass
 from enum import StrEnum
+
+import msgspec
 
 from fairlead.areas.content.domain.population import Share
 from fairlead.areas.content.domain.release.place import Place, Versions
@@ -32,6 +35,12 @@ class Proposal:
     why: str
     emergency: bool = False
     parent: str = ""
+
+    @property
+    def revision(self) -> str:
+        """What a review names: another proposal of the same version has another one."""
+        whole = msgspec.json.encode(self, order="sorted")
+        return hashlib.sha256(whole).hexdigest()[:32]
 
 
 @dataclass(frozen=True, slots=True)

@@ -147,16 +147,18 @@ def _check_proposal(state: Release, asked: messages.Propose) -> str:
 
 def _approve(draft: Draft, command: messages.Approve) -> None:
     state, proposal = draft.state, draft.state.proposal
-    if proposal is None or command.revision not in {"", proposal.version}:
-        found = proposal.version if proposal else "none"
-        raise errors.Rejected(
-            f"no such proposal to approve, the proposed version is: {found}",
-            hint="fairlead content release propose FILE VERSION",
-        )
+    if proposal is None:
+        hint = "fairlead content release propose FILE VERSION"
+        raise errors.Rejected("nothing is proposed", hint=hint)
     if command.by == proposal.by:
         raise errors.Forbidden(
             f"{command.by} proposed this version and cannot approve it",
             hint="somebody else must review it",
+        )
+    if command.revision != proposal.revision:
+        raise errors.Conflict(
+            f"not the revision that waits for review: {command.revision[:80] or 'none was named'}",
+            hint=f"read it, then approve its revision: fairlead get release {state.name}",
         )
     if not proposal.emergency and state.phase in {Phase.PROMOTING, *RETURNING}:
         raise errors.Rejected(

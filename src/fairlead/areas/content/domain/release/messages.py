@@ -35,7 +35,7 @@ class Approve:
 
     by: str
     revision: str = ""
-    """The version that was reviewed; empty is whatever is proposed."""
+    """Of the proposal that was reviewed: another may have taken its place since then."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,12 +6,13 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any, get_args
 
-from fairlead import errors
+from fairlead import errors, values
 from fairlead.areas.content.domain import population
 from fairlead.areas.content.domain.population import Channel, Population, shown_share
 from fairlead.areas.content.domain.release import machine, messages
 from fairlead.areas.content.domain.release.declared_verbs import VERBS
-from fairlead.areas.content.domain.release.place import NO_VERSION
+from fairlead.areas.content.domain.release.events import Proposal
+from fairlead.areas.content.domain.release.place import NO_VERSION, Place
 from fairlead.areas.content.domain.release.state import Phase, Release
 
 _COMMANDS: Mapping[str, type] = {each.__name__: each for each in get_args(machine.Verb)}
@@ -52,6 +53,12 @@ class Summary:
     """A version that waits for review; empty where none does."""
 
     proposed_by: str
+    terms: str
+    """Of the proposal: from where to where, and how its share grows."""
+
+    revision: str
+    """Of the proposal: what an approval must name."""
+
     outcome: str
     why: str
     updated: dt.datetime
@@ -81,6 +88,8 @@ def summary(state: Release, updated: dt.datetime) -> Summary:
         steps=len(run.proposal.plan.steps) if run else 0,
         proposed=proposal.version if proposal else "",
         proposed_by=proposal.by if proposal else "",
+        terms=terms(proposal) if proposal else "",
+        revision=proposal.revision if proposal else "",
         outcome=f"{outcome.version}: {outcome.ending.value}" if outcome else "",
         why=state.trouble or state.paused or (outcome.why if outcome and not run else state.why),
         updated=updated,
@@ -108,20 +117,55 @@ def sentence(state: Release) -> str:
     return "; ".join([*told, *([state.trouble] if state.trouble else [])])
 
 
+def terms(proposal: Proposal) -> str:
+    """What a review is about, in one line."""
+    shares = [f"{shown_share(each.share)} %" for each in proposal.plan.steps]
+    steps = "for everybody at once" if proposal.emergency else f"in steps of {', '.join(shares)}"
+    signed = "signed" if proposal.place.description.get("public_key") else "not signed"
+    what = f"{proposal.version} from {_origin(proposal)} ({signed})"
+    return values.redacted(f"{what} to {_target(proposal.place)}, {steps}")
+
+
+def _origin(proposal: Proposal) -> str:
+    source = {
+        key: str(value) for key, value in proposal.place.description.get("source", {}).items()
+    }
+    if where := source.get("git"):
+        tag = source.get("tag", "{version}").replace("{version}", proposal.version)
+        return f"tag {tag} of {where}"
+    if where := source.get("directory"):
+        return f"folder {where}/{proposal.version}"
+    return source.get("archive", "").replace("{version}", proposal.version)
+
+
+def _target(place: Place) -> str:
+    share = (
+        f", its share by flag {place.flag.name} in {place.flag.environment}" if place.flag else ""
+    )
+    if place.local is not None:
+        return f"port {place.local.port} of this machine{share}"
+    assert place.kubernetes is not None
+    at, git = place.kubernetes, place.kubernetes.git
+    through = f" through {git.file} of branch {git.branch}" if git else ""
+    return f"Deployment {at.namespace}/{at.deployment}{through}{share}"
+
+
 def command(verb: str, by: str, why: str = "", revision: str = "") -> Any:
     """The command for a verb; Rejected where it is unknown."""
     declared = VERBS.get(verb)
     if declared is None:
         raise errors.Rejected(f"unknown verb: {verb[:80]}", hint=f"use one of: {', '.join(VERBS)}")
     given = {"by": by} | ({"why": why} if declared.takes_reason else {})
-    if declared.name == "approve":
+    if declared.takes_revision:
         given["revision"] = revision
     return _COMMANDS[declared.command](**given)
 
 
 def open_verbs(state: Release, now: dt.datetime) -> tuple[str, ...]:
     """Those that would change something, for somebody who proposed nothing."""
-    return tuple(verb for verb in VERBS if _changes(state, command(verb, "\0somebody"), now))
+    revision = state.proposal.revision if state.proposal else ""
+    asked = {verb: command(verb, "\0somebody", revision=revision) for verb in VERBS}
+    return tuple(verb for verb in VERBS if _changes(state, asked[verb], now))
 
 
 def who(state: Release, identity: str) -> Seen:

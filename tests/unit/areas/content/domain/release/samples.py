@@ -42,7 +42,8 @@ class Story:
         self.last = Decision()
 
     def tell(self, *commands: Any) -> "Story":
-        for command in commands:
+        for each in commands:
+            command = self._reviewed(each)
             self.last = RELEASE.decide(self.state, command, self.now)
             # The engine keeps nothing of a decision without an event.
             assert self.last.events or not self.last.effects + self.last.timers
@@ -51,6 +52,12 @@ class Story:
                 self.events.append(event)  # type: ignore[arg-type]  # of this machine
             self.effects += self.last.effects
         return self
+
+    def _reviewed(self, command: Any) -> Any:
+        """Whoever approves has read what is proposed, unless a test names another revision."""
+        if command == APPROVE and self.state.proposal is not None:
+            return replace(APPROVE, revision=self.state.proposal.revision)
+        return command
 
     def shared(self) -> "Story":
         return self.tell(messages.ShareConfirmed(self.state.order))
@@ -80,6 +87,13 @@ class Story:
 
 def proposed(first: messages.Propose = PROPOSE) -> Story:
     return Story().tell(first)
+
+
+def approval(first: messages.Propose) -> messages.Approve:
+    """By somebody who read this proposal."""
+    proposal = proposed(first).state.proposal
+    assert proposal is not None
+    return replace(APPROVE, revision=proposal.revision)
 
 
 def deploying(first: messages.Propose = PROPOSE) -> Story:

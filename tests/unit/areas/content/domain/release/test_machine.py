@@ -3,6 +3,7 @@
 import datetime as dt
 import itertools
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -13,7 +14,13 @@ from fairlead.areas.content.domain.release.draft import TRY_AGAIN, stream
 from fairlead.areas.content.domain.release.events import Ending
 from fairlead.areas.content.domain.release.machine import RELEASE, shown_phase
 from fairlead.areas.content.domain.release.messages import Timer
-from fairlead.areas.content.domain.release.place import Flag, KubernetesService, Place, Versions
+from fairlead.areas.content.domain.release.place import (
+    Flag,
+    KubernetesService,
+    LocalService,
+    Place,
+    Versions,
+)
 from fairlead.areas.content.domain.release.state import Phase
 from fairlead.engine import machine
 from fairlead.engine.messages import Cancel, ChildEnded, Send, SetTimer, StreamName
@@ -147,11 +154,33 @@ def test_nothing_is_asked_of_the_world_before_somebody_else_approved() -> None:
 
 
 def test_what_was_approved_is_what_was_reviewed() -> None:
-    story = samples.proposed().tell(replace(NEWER, by="rob"))
+    read = samples.approval(PROPOSE)
+    other = replace(PROPOSE, place=Place({}, local=LocalService(9000)))
+    story = samples.proposed().tell(other)
 
-    with pytest.raises(errors.Rejected, match=r"the proposed version is: 1\.0\.3"):
-        story.tell(messages.Approve("paul", "1.0.2"))
+    with pytest.raises(errors.Conflict, match=f"not the revision .*: {read.revision}"):
+        story.tell(read)
+    with pytest.raises(errors.Conflict, match="none was named"):
+        RELEASE.decide(story.state, APPROVE, story.now)
     assert story.names == ["Proposed", "ProposalClosed", "Proposed"]
+    assert story.tell(samples.approval(other)).state.phase is Phase.CLEARING
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"place": Place({"name": "gathering", "source": {}}, local=LocalService(8000))},
+        {"place": Place({"name": "gathering"}, local=LocalService(9000))},
+        {"plan": replace(samples.PLAN, steps=samples.STEPS[:1])},
+        {"emergency": True},
+        {"by": "rob"},
+        {"why": "newer rules"},
+    ],
+)
+def test_a_revision_is_of_all_that_is_proposed(change: dict[str, Any]) -> None:
+    read, other = samples.approval(PROPOSE), samples.approval(replace(PROPOSE, **change))
+
+    assert read.revision != other.revision
 
 
 @pytest.mark.requirement("content 7", "content 9", "content 10")

@@ -37,7 +37,7 @@ async def test_a_crash_at_every_commit_ends_the_same(tmp_path: Path) -> None:
 
     async def act(engine: service.Engine) -> None:
         await engine.submit(NAME, PROPOSE, command_id("propose"))
-        await engine.submit(NAME, samples.APPROVE, command_id("approve"))
+        await engine.submit(NAME, samples.approval(PROPOSE), command_id("approve"))
 
     async def settled(engine: service.Engine) -> bool:
         view = await engine.read(lambda s: visibility.stream(s, NAME))

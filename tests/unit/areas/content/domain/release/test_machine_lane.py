@@ -27,7 +27,7 @@ from tests.unit.areas.content.domain.release import samples
 
 NAME = stream("gathering")
 # The deadline is none that the clock of these tests ever reaches.
-PLAN = replace(samples.BY_HAND, deadline=timedelta(days=7))
+PROPOSE = replace(samples.PROPOSE, plan=replace(samples.BY_HAND, deadline=timedelta(days=7)))
 STEP = timedelta(milliseconds=250)
 
 
@@ -43,8 +43,8 @@ async def baking(folder: Path, world: fakes.World) -> AsyncIterator[tuple[servic
     wall = Wall()
     made = handlers.handlers(handlers.ReleasePorts(world, world, Registry(), lambda: START))
     async with service.Engine(service.Parts(store, (RELEASE,), made, wall=wall)).running() as it:
-        await it.submit(NAME, replace(samples.PROPOSE, plan=PLAN), command_id("propose"))
-        await it.submit(NAME, samples.APPROVE, command_id("approve"))
+        await it.submit(NAME, PROPOSE, command_id("propose"))
+        await it.submit(NAME, samples.approval(PROPOSE), command_id("approve"))
         await wall.until(it, lambda state: state.phase is Phase.BAKING)
         yield it, wall
 

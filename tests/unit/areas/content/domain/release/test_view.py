@@ -1,6 +1,7 @@
 """What people see of a release: sentences, the verbs that fit, and who gets what."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,13 @@ from fairlead import errors
 from fairlead.areas.content.domain import population
 from fairlead.areas.content.domain.release import messages, view
 from fairlead.areas.content.domain.release.declared_verbs import VERBS
-from fairlead.areas.content.domain.release.place import Flag
+from fairlead.areas.content.domain.release.place import (
+    Flag,
+    GitFile,
+    KubernetesService,
+    LocalService,
+    Place,
+)
 from fairlead.engine.testing import START
 from tests.unit.areas.content.domain.release import samples
 
@@ -51,9 +58,49 @@ def test_every_declared_verb_has_its_command() -> None:
     made = {name: type(view.command(name, "ann", "why")).__name__ for name in VERBS}
 
     assert made == {name: verb.command for name, verb in VERBS.items()}
-    assert view.command("approve", "ann", revision="1.0.2") == messages.Approve("ann", "1.0.2")
+    assert view.command("approve", "ann", revision="3f2a") == messages.Approve("ann", "3f2a")
     with pytest.raises(errors.Rejected, match="unknown verb"):
         view.command("explode", "ann")
+
+
+@pytest.mark.parametrize(
+    ("source", "more", "told"),
+    [
+        (
+            {"git": "https://me:secret@git.example/c.git", "tag": "v{version}"},
+            {"local": LocalService(8000)},
+            "tag v1.0.2 of https://…@git.example/c.git (not signed) to port 8000 of this machine",
+        ),
+        (
+            {"directory": "/versions"},
+            {"kubernetes": KubernetesService("a", "b", git=GitFile("v.yaml"))},
+            "folder /versions/1.0.2 (not signed) to Deployment a/b through v.yaml of branch main",
+        ),
+        (
+            {"archive": "s3://{version}.zip"},
+            {"local": LocalService(80), "flag": Flag("f", "a", "stage")},
+            "s3://1.0.2.zip (not signed) to port 80 of this machine, its share by flag f in stage",
+        ),
+    ],
+)
+def test_a_reviewer_reads_from_where_to_where(
+    source: dict[str, str], more: dict[str, Any], told: str
+) -> None:
+    place = Place({"name": "gathering", "source": source}, **more)
+
+    one = view.summary(samples.proposed(replace(samples.PROPOSE, place=place)).state, START)
+
+    assert one.terms == f"1.0.2 from {told}, in steps of 10 %, 50 %"
+
+
+def test_an_emergency_is_told_and_its_revision_is_that_of_the_proposal() -> None:
+    state = samples.states()["emergency proposed"].state
+    one = view.summary(state, START)
+
+    assert "for everybody at once" in one.terms
+    assert state.proposal is not None
+    assert one.revision == state.proposal.revision
+    assert view.summary(samples.baking().state, START).revision == ""
 
 
 def test_a_summary_tells_proposal_canary_and_outcome() -> None:
