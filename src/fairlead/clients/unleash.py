@@ -109,11 +109,15 @@ class Flags:
 
 def _engine(raw: bytes) -> UnleashEngine:
     """ValueError where the bytes are no state: a wrong address must not turn every flag off."""
-    state = json.loads(raw)
-    if not isinstance(state, dict) or not isinstance(state.get("features"), list):
-        raise ValueError("no flags")  # noqa: TRY004 - what came is malformed, not of a wrong type
     made = UnleashEngine()
-    made.take_state(raw.decode())
+    try:
+        names = {each["name"] for each in json.loads(raw)["features"]}
+        made.take_state(raw.decode())
+    except (LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError("no flags") from error
+    # What it cannot read it drops without a word, and every flag would be off.
+    if {each.name for each in made.list_known_toggles()} != names:
+        raise ValueError("flags of an odd shape")
     return made
 
 

@@ -26,6 +26,9 @@ class Unleash:
     strategies: list[dict[str, Any]] = field(default_factory=list)
     segments: list[dict[str, Any]] = field(default_factory=list)
     status: int = 200
+    raw: str = ""
+    """Sent instead of the flag."""
+
     url: str = ""
     asked: list[dict[str, str]] = field(default_factory=list)
 
@@ -33,6 +36,8 @@ class Unleash:
         self.asked.append(dict(request.headers))
         if self.status != 200:
             return web.Response(status=self.status)
+        if self.raw:
+            return web.Response(text=self.raw, content_type="application/json")
         flag = {"name": "gathering", "enabled": True, "strategies": self.strategies}
         body = json.dumps({"version": 2, "features": [flag], "segments": self.segments})
         etag = f'"{hash(body)}"'
@@ -132,6 +137,39 @@ async def test_the_last_known_flags_stay_in_force_while_unleash_fails(
     assert "Unleash does not answer" in flags.degraded
 
 
+_ODD = (
+    [{"nonsense": 1}],
+    [7],
+    ["gathering"],
+    [{"name": "gathering", "enabled": True}],
+    [{"name": "gathering", "enabled": True, "strategies": None}],
+    [{"name": "gathering", "enabled": "yes", "strategies": []}],
+    [{"name": "gathering", "enabled": True, "strategies": [flexible(10), {"name": 7}]}],
+)
+
+
+@pytest.mark.requirement("content 20")
+@pytest.mark.parametrize("features", _ODD)
+async def test_flags_of_an_odd_shape_change_nothing_and_are_told(
+    unleash: Unleash, features: list[Any], tmp_path: Path
+) -> None:
+    unleash.strategies = [flexible(100)]
+    file = tmp_path / "flags.json"
+    flags = Flags(Access(unleash.url, "", file=file))
+    await flags.start(5)
+    kept = file.read_bytes()
+
+    unleash.raw = json.dumps({"version": 2, "features": features})
+    await flags.refresh(5)
+
+    assert len(inside(flags)) == 1000
+    assert "Unleash does not answer" in flags.degraded
+    assert file.read_bytes() == kept
+    unleash.raw = ""
+    await flags.refresh(5)
+    assert flags.degraded == ""
+
+
 @pytest.mark.requirement("content 20")
 async def test_a_start_without_unleash_goes_by_the_file_of_the_last(
     unleash: Unleash, tmp_path: Path
@@ -149,7 +187,9 @@ async def test_a_start_without_unleash_goes_by_the_file_of_the_last(
 
 
 @pytest.mark.requirement("content 20")
-@pytest.mark.parametrize("kept", [None, b"", b"[]", b'{"features": 1}', b"\xff"])
+@pytest.mark.parametrize(
+    "kept", [None, b"", b"[]", b'{"features": 1}', b'{"features": [7]}', b"\xff"]
+)
 async def test_a_start_without_either_lets_nobody_in(tmp_path: Path, kept: bytes | None) -> None:
     file = tmp_path / "flags.json"
     if kept is not None:

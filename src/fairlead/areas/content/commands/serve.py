@@ -23,7 +23,7 @@ from fairlead.areas.content.description import Description
 from fairlead.areas.content.domain.edition import Edition
 from fairlead.areas.content.service import bearer
 from fairlead.areas.content.service.app import Chooser, Service
-from fairlead.areas.content.service.catalogue import catalogue
+from fairlead.areas.content.service.catalogue import Catalogue, catalogue
 from fairlead.areas.content.service.own_share import OwnShare
 from fairlead.areas.content.settings import ContentSettings
 from fairlead.console import logs, options
@@ -33,7 +33,7 @@ _FLAGGED = "fairlead.areas.content.service.flagged:flagged"
 _log = structlog.get_logger(__name__)
 
 
-class _Population(Chooser, Protocol):
+class Population(Chooser, Protocol):
     """One that follows who says the share."""
 
     async def start(self) -> None: ...
@@ -75,22 +75,26 @@ def serve(file: str, stable: str, canary: str, **given: Any) -> None:
 
 async def _serve(content: Description, asked: tuple[str, str], chosen: ContentSettings) -> None:
     server.allow_many_files()
-    bind = server.parse_listen(chosen.content_listen)
     identity = bearer.identity(chosen)
     first, second = await _loaded(content, *asked)
-    served = catalogue(content, first, second, identity)
     population = chooser(content.name, chosen)
+    await answer(catalogue(content, first, second, identity), population, chosen)
+
+
+async def answer(served: Catalogue, population: Population, chosen: ContentSettings) -> None:
+    """Until a signal comes; Unavailable where the server, or who follows the share, ends before."""
+    bind = server.parse_listen(chosen.content_listen)
     await population.start()
     service = Service(served, population)
     # Only now: whoever can connect finds everything loaded.
     with server.claim(bind) as listening, _signals() as stop:
         async with (
-            _kept(population),
+            _kept(population) as keeping,
             server.serving(service, listening, asyncio.Event(), rsgi=True) as task,
         ):
             address = server.bound(bind, listening).url
-            click.echo(f"fairlead content is serving {content.name}: {address}", err=True)
-            await _until(stop, task)
+            click.echo(f"fairlead content is serving {served.name}: {address}", err=True)
+            await _until(stop, task, keeping)
             service.draining = True
             await asyncio.wait({task}, timeout=chosen.content_drain_seconds)
 
@@ -104,7 +108,7 @@ async def _loaded(content: Description, stable: str, canary: str) -> tuple[Editi
     return first.edition, second.edition if second else None
 
 
-def chooser(name: str, chosen: ContentSettings) -> _Population:
+def chooser(name: str, chosen: ContentSettings) -> Population:
     """Who says which channel somebody gets; Rejected where two would."""
     if not chosen.content_unleash_url:
         return OwnShare(Path(chosen.content_share_file) if chosen.content_share_file else None)
@@ -114,19 +118,18 @@ def chooser(name: str, chosen: ContentSettings) -> _Population:
             hint="unset FAIRLEAD_CONTENT_UNLEASH_URL or FAIRLEAD_CONTENT_SHARE_FILE",
         )
     # Late: a client and an evaluator that a share of our own does without.
-    made: _Population = loading.load(_FLAGGED, types.FunctionType)(name, chosen)
+    made: Population = loading.load(_FLAGGED, types.FunctionType)(name, chosen)
     return made
 
 
 @contextlib.asynccontextmanager
-async def _kept(population: _Population) -> AsyncIterator[None]:
+async def _kept(population: Population) -> AsyncIterator["asyncio.Task[None]"]:
     keeping = asyncio.create_task(population.keep())
     try:
-        yield
+        yield keeping
     finally:
         keeping.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await keeping
+        await asyncio.wait({keeping})
 
 
 @contextlib.contextmanager
@@ -144,9 +147,17 @@ def _signals() -> Iterator[asyncio.Event]:
     yield stop
 
 
-async def _until(stop: asyncio.Event, task: "asyncio.Task[None]") -> None:
+async def _until(
+    stop: asyncio.Event, task: "asyncio.Task[None]", keeping: "asyncio.Task[None]"
+) -> None:
     signalled = asyncio.create_task(stop.wait())
-    await asyncio.wait({signalled, task}, return_when=asyncio.FIRST_COMPLETED)
+    await asyncio.wait({signalled, task, keeping}, return_when=asyncio.FIRST_COMPLETED)
     signalled.cancel()
+    if keeping.done():
+        # Served on, everybody would keep the channel of this moment, also after a revert.
+        fault = keeping.exception()
+        raise errors.Unavailable(
+            f"nobody follows the share: {type(fault).__name__}: {fault}", hint="please report this"
+        ) from fault
     if not stop.is_set():
         raise errors.Unavailable("the server ended by itself", hint="the log says why")

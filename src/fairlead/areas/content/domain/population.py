@@ -5,7 +5,7 @@ Whoever is inside a share is inside every higher one, because the share is compa
 """
 
 from dataclasses import dataclass
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from enum import StrEnum
 from typing import NewType
 
@@ -64,12 +64,13 @@ def parse_share(text: str) -> Share:
     """A percentage such as `12.5`; Rejected where it is finer than 0.01 or outside 0 to 100."""
     try:
         hundredths = Decimal(text) * 100
-        whole = int(hundredths)
-    except (InvalidOperation, ValueError, OverflowError) as error:
+        # In this order: a number of a million digits is no integer within any patience.
+        fits = NOBODY <= hundredths <= EVERYBODY and hundredths == int(hundredths)
+    except ArithmeticError as error:
         raise errors.Rejected(f"not a share: {text[:40]}", hint=_HINT) from error
-    if whole != hundredths or not NOBODY <= whole <= EVERYBODY:
+    if not fits:
         raise errors.Rejected(f"not a share: {text[:40]}", hint=_HINT)
-    return Share(whole)
+    return Share(int(hundredths))
 
 
 def shown_share(share: Share) -> str:

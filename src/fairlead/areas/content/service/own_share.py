@@ -38,7 +38,7 @@ class OwnShare:
 
     async def keep(self) -> None:
         """Until cancelled."""
-        while self._file is not None:
+        while True:
             await asyncio.sleep(_EVERY_SECONDS)
             await self.refresh()
 

@@ -30,7 +30,11 @@ async def test_a_changed_file_changes_who_gets_the_canary(file: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "raw", [b"", b"{", b'{"salt": "x", "share": "200"}', b"\xff", b'{"share": 5}']
+    "raw",
+    [
+        *(b"", b"{", b'{"salt": "x", "share": "200"}', b"\xff", b'{"share": 5}'),
+        *(b'{"salt": "", "share": "%s"}' % odd for odd in (b"1e999999", b"1e900000", b"sNaN")),
+    ],
 )
 async def test_what_makes_no_sense_leaves_the_last_known_share_in_force(
     file: Path, raw: bytes
@@ -63,7 +67,6 @@ async def test_without_a_file_nobody_gets_the_canary_and_nothing_is_amiss() -> N
     share = OwnShare(None)
 
     await share.start()
-    await share.keep()
 
     assert (share.channel("a"), share.degraded) == (Channel.STABLE, "")
 
