@@ -128,7 +128,12 @@ class Service:
     def _refuse(self, proto: Any, method: str, refusal: Refusal) -> None:
         self._tally.refused(refusal.status)
         body = f"{go_json.encode({'status': refusal.message})}\n".encode()
-        headers = [("content-type", _ERROR_TYPE)]
+        # The other channel may have an answer: no cache in between may keep this one.
+        headers = [
+            ("content-type", _ERROR_TYPE),
+            ("cache-control", "private, no-cache"),
+            ("vary", self._served.identity.header),
+        ]
         if refusal.status == 401:  # noqa: PLR2004 - HTTP's Unauthorized
             headers.append(("www-authenticate", "Bearer"))
         self._send(proto, method, (refusal.status, headers), body)

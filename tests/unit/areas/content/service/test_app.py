@@ -215,6 +215,24 @@ def test_a_cache_in_between_hands_nobody_the_version_of_another() -> None:
     assert set(heeds_vary.values()) == {"stable", "canary"}
 
 
+@pytest.mark.parametrize(
+    ("path", "given", "status"),
+    [
+        ("/api/gathering/v2/nonsense/gathering_rules", {}, 400),
+        ("/api/gathering/v2/3.0.0/gathering_rules", {}, 404),
+        (V1, {"user_agent": "cluster/" + "x" * 10_000}, 431),
+    ],
+)
+def test_no_cache_in_between_hands_a_refusal_of_one_channel_to_the_other(
+    path: str, given: dict[str, str], status: int
+) -> None:
+    then = ask(service(), path, **given)
+
+    assert then.status == status
+    assert then.headers["cache-control"] == "private, no-cache"
+    assert then.headers["vary"] == "User-Agent"
+
+
 def test_head_is_get_without_a_body() -> None:
     app = service()
 
@@ -296,7 +314,7 @@ def test_while_it_drains_it_answers_but_is_not_ready_and_closes() -> None:
     assert (then.status, then.headers["connection"]) == (200, "close")
 
 
-def test_any_content_is_served_by_its_name_selector_and_identity() -> None:
+def limits() -> Service:
     content = description.read({**LIMITS, "identity": "X-Device"}, Path())
     stable, canary = (
         edition.load(
@@ -309,7 +327,11 @@ def test_any_content_is_served_by_its_name_selector_and_identity() -> None:
         )
         for each in ("1", "2")
     )
-    app = Service(catalogue(content, stable, canary), Share(Population("s", parse_share("100"))))
+    return Service(catalogue(content, stable, canary), Share(Population("s", parse_share("100"))))
+
+
+def test_any_content_is_served_by_its_name_selector_and_identity() -> None:
+    app = limits()
 
     assert ask(app, "/content/limits/1.5.0").body == b'{"version": "1", "most": 5}'
     assert ask(app, "/content/limits/1.5.0", x_device="d1").body == b'{"version": "2", "most": 5}'
@@ -327,6 +349,7 @@ def test_where_tokens_are_asked_for_an_id_that_was_made_up_gets_nobody_into_the_
     then = ask(app, V1, **headers("a"))
     assert (then.status, json.loads(then.body)) == (401, {"status": "Missing auth token"})
     assert then.headers["www-authenticate"] == "Bearer"
+    assert then.headers["vary"] == "Authorization"
     good = ask(app, V1, authorization="Bearer good")
     assert (version(good), good.headers["vary"]) == ("1.0.2", "Accept-Encoding, Authorization")
     described = json.loads(ask(app, "/api/gathering/openapi.json").body)
