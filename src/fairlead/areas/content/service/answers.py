@@ -18,6 +18,9 @@ _SUFFIX = {PLAIN: "", "gzip": "-gzip", "br": "-br"}
 _WORTH = 256
 """Below so many bytes, compressed ones fit into the same packet."""
 
+_LONGEST = 256
+"""No client has longer preferences, and what is kept of them stays small."""
+
 
 @dataclass(frozen=True, slots=True)
 class Form:
@@ -81,9 +84,13 @@ def _form(data: bytes, encoding: str, shared: Headers) -> Form:
     return Form(headers, shared, data)
 
 
-@functools.lru_cache(maxsize=256)
 def preferred(accepted: str) -> tuple[str, ...]:
     """The encodings that a client takes, best first: brotli, then gzip, of equal weight."""
+    return _preferred(accepted) if len(accepted) <= _LONGEST else ()
+
+
+@functools.lru_cache(maxsize=256)
+def _preferred(accepted: str) -> tuple[str, ...]:
     weights: dict[str, float] = {}
     for part in accepted.lower().split(","):
         name, _, parameter = part.strip().partition(";")

@@ -39,6 +39,7 @@ class Service:
     def __init__(self, served: Catalogue, population: Chooser) -> None:
         self._served = served
         self._identify = served.identity.identify
+        self._header = served.identity.header.lower()
         self._population = population
         self._tally = Tally(served.name)
         self._description = openapi.document(served)
@@ -58,7 +59,7 @@ class Service:
 
     def _content(self, channels: Channels, version: str, scope: Any, proto: Any) -> None:
         headers = scope.headers
-        if len(headers.get("user-agent", "")) > _LONGEST_HEADER:
+        if len(headers.get(self._header, "")) > _LONGEST_HEADER:
             self._refuse(proto, scope.method, Refusal(431, "Request Header Fields Too Large"))
             return
         identity = self._identify(headers)

@@ -16,6 +16,7 @@ from fairlead.areas.content.service.answers import Answer, answer
 
 PREFIX = "/api/gathering"
 AUTHORIZATION = "Authorization"
+_LONGEST_KEPT = 256
 TOO_LOW = "the given OCP version is lower than the first one in the cluster map"
 
 
@@ -148,8 +149,6 @@ def chooser(document: Document, version: str, channel: Channel, vary: str) -> Ch
     if not document.starts:
         return lambda _: answers[0]
 
-    # Clients have few versions; whoever makes up many only turns the cache over.
-    @functools.lru_cache(maxsize=1024)
     def chosen(asked: str) -> Answer | Refusal:
         try:
             key = semver.parse(asked).key
@@ -159,4 +158,6 @@ def chooser(document: Document, version: str, channel: Channel, vary: str) -> Ch
         at = bisect.bisect_right(document.starts, key) - 1
         return Refusal(404, TOO_LOW) if at < 0 else answers[at]
 
-    return chosen
+    # Clients have few versions; whoever makes up many only turns the cache over.
+    known = functools.lru_cache(maxsize=1024)(chosen)
+    return lambda asked: known(asked) if len(asked) <= _LONGEST_KEPT else chosen(asked)

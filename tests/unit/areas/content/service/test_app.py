@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import tracemalloc
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -278,6 +279,23 @@ def test_content_is_only_read(path: str, method: str) -> None:
 
 def test_a_header_without_end_is_refused() -> None:
     assert ask(service(), V1, user_agent="cluster/" + "x" * 100_000).status == 431
+    assert ask(limits(), "/content/limits/1.5.0", x_device="x" * 100_000).status == 431
+
+
+def test_made_up_versions_and_headers_fill_no_memory() -> None:
+    app, long = service(), "9" * 60_000
+    ask(app, V2, **headers("a"))
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+
+    for number in range(300):
+        path = f"/api/gathering/v2/1.0.{long}{number}/gathering_rules"
+        assert ask(app, path, **headers("a")).status == 400
+        assert ask(app, V2, accept_encoding=f"{long}{number}", **headers("a")).status == 200
+
+    grown = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert grown < 2_000_000
 
 
 @pytest.mark.parametrize("part", ["", "/v1", "/v2"])
