@@ -30,7 +30,7 @@ def arguments(
     own = {
         "rollout": about.name,
         "revision": about.version(side).revision,
-        "weight": str(about.weight),
+        "weight": f"{about.weight:g}",
         "interval": duration(window),
     }
     return names.metrics, _together(names, primary, own)

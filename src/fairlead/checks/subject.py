@@ -36,8 +36,8 @@ class Subject:
 
     primary: Version
     canary: Version
-    weight: int
-    """The canary's, in percent."""
+    weight: float
+    """The canary's, in percent; a population's share goes down to 0.01."""
 
     since: dt.datetime
     """When the canary reached this weight: older samples tell of another weight."""

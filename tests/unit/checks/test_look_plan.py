@@ -39,6 +39,13 @@ def test_a_step_shorter_than_the_fewest_samples_is_planned_for_those() -> None:
     assert look_plan.of(check, dataclasses.replace(BASE, hold=SECOND)).samples == 5
 
 
+@pytest.mark.parametrize("weight", [0.01, 0.5, 12.5])
+def test_a_part_of_a_percent_is_no_equal_part(weight: float) -> None:
+    subject = dataclasses.replace(BASE, weight=weight)
+
+    assert look_plan.of(Check("judge"), subject).share == weight / 100
+
+
 @pytest.mark.parametrize(("weight", "control"), [(10, Side.BASELINE), (100, Side.PRIMARY)])
 def test_a_baseline_and_the_time_before_have_as_many_requests(weight: int, control: Side) -> None:
     subject = dataclasses.replace(BASE, weight=weight, control=control)

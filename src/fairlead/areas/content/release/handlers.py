@@ -107,7 +107,7 @@ async def _measure(world: ReleasePorts, effect: messages.Measure) -> object:
         ticket=effect.ticket,
         primary=Version(versions.stable, versions.stable),
         canary=Version(canary, canary),
-        weight=effect.share // 100,
+        weight=effect.share / 100,
         since=effect.since,
         hold=effect.bake,
         steps=effect.steps,

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from fairlead import errors
+from fairlead.analysis.conditions import Answer, Answered
 from fairlead.areas.content.domain.population import Population, Share
 from fairlead.areas.content.domain.release import messages
 from fairlead.areas.content.domain.release.draft import stream
@@ -15,6 +16,7 @@ from fairlead.areas.content.release import handlers
 from fairlead.areas.content.release.ports import Observed, Progress
 from fairlead.checks import spec
 from fairlead.checks.registry import Registry
+from fairlead.checks.spec import PROMETHEUS, Check
 from fairlead.checks.subject import Side, Subject, Version
 from fairlead.engine.outbox import EffectContext
 from fairlead.engine.testing import START
@@ -46,8 +48,22 @@ class World:
         self.calls.append(call)
 
 
-async def perform(world: World, effect: Any, key: str = "gathering") -> object | None:
-    made = handlers.ReleasePorts(world, world, Registry(), lambda: START)
+@dataclass
+class Source:
+    """Answers every check, and keeps about what it was asked."""
+
+    about: list[Subject] = field(default_factory=list)
+
+    async def ask(self, check: Check, about: Subject) -> Answer:
+        assert check == CHECK
+        self.about.append(about)
+        return Answered(0.98)
+
+
+async def perform(
+    world: World, effect: Any, key: str = "gathering", checks: Registry | None = None
+) -> object | None:
+    made = handlers.ReleasePorts(world, world, checks or Registry(), lambda: START)
     context = EffectContext(stream(key), "key", 1)
     return await handlers.handlers(made)[type(effect)].perform(effect, context)
 
@@ -97,6 +113,17 @@ async def test_checks_are_asked_about_both_versions() -> None:
     (found,) = answer.findings
     assert (answer.ticket, found.check) == (3, "archives")
     assert "no such metric source here: prometheus" in found.reason
+
+
+@pytest.mark.parametrize(("share", "weight"), [(1, 0.01), (50, 0.5), (1250, 12.5)])
+async def test_checks_are_told_the_share_as_it_is(share: int, weight: float) -> None:
+    bake = dt.timedelta(hours=2)
+    effect = messages.Measure("gathering", 3, (CHECK,), VERSIONS, Share(share), START, bake, 2)
+    source = Source()
+
+    await perform(World(), effect, checks=Registry(PROMETHEUS, {PROMETHEUS: source}))
+
+    assert [each.weight for each in source.about] == [weight]
 
 
 def test_queries_may_ask_for_content_version_and_channel() -> None:
