@@ -87,8 +87,8 @@ class Release:
     """Who is in the share; None while it is not known."""
 
     asked_share: Share = NOBODY
-    filled: bool = False
-    """Whether anybody may be in the share."""
+    filled: bool = True
+    """Whether anybody may be in the share; at first, somebody may have raised it by hand."""
 
     emptied: dt.datetime | None = None
     """When nobody was in the share again; instances hear of it a little later."""

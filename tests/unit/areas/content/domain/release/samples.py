@@ -62,6 +62,12 @@ class Story:
     def shared(self) -> "Story":
         return self.tell(messages.ShareConfirmed(self.state.order))
 
+    def emptied(self) -> "Story":
+        """Nobody is in the share, and every instance has heard of it."""
+        self.shared()
+        self.now += PLACE.share_delay
+        return self.late(messages.Timer.EMPTY)
+
     def ready(self) -> "Story":
         return self.tell(messages.DeploymentReady(self.state.order))
 
@@ -97,7 +103,7 @@ def approval(first: messages.Propose) -> messages.Approve:
 
 
 def deploying(first: messages.Propose = PROPOSE) -> Story:
-    return proposed(first).tell(APPROVE).shared()
+    return proposed(first).tell(APPROVE).emptied()
 
 
 def emptying() -> Story:

@@ -62,7 +62,7 @@ TABLE: dict[str, dict[str, str]] = {
     "clearing": {
         **_proposing("Clearing"),
         "abort": "Reverting",
-        "shared": "Deploying",
+        "shared": "Clearing",
         "wake share": "Clearing",
     },
     "emptying": {
@@ -320,6 +320,16 @@ def test_a_release_right_after_another_waits_until_instances_know_that_nobody_is
     assert [each.share_delay.total_seconds() for each in places] == [3, 90, 30]
 
 
+@pytest.mark.requirement("content 12")
+def test_the_first_canary_waits_too_as_people_may_have_raised_the_share_by_hand() -> None:
+    story = samples.proposed().tell(APPROVE).shared()
+
+    assert not story.last.effects
+    story.now += samples.PLACE.share_delay
+    story.late(Timer.EMPTY)
+    assert [type(each) for each in story.last.effects] == [messages.Deploy]
+
+
 def test_another_version_waits_for_the_end_of_a_promotion() -> None:
     story = samples.promoting().tell(NEWER)
 
@@ -382,10 +392,10 @@ def test_a_plan_hears_of_every_end(last: str, succeeded: bool) -> None:  # noqa:
     story = samples.proposed(planned)
     match last:
         case "promoted":
-            story.tell(APPROVE).shared().ready().shared().judged().after(BAKE)
+            story.tell(APPROVE).emptied().ready().shared().judged().after(BAKE)
             story.shared().judged().after(BAKE).ready()
         case "reverted":
-            story.tell(APPROVE).shared().ready().tell(Cancel("enough")).shared().ready()
+            story.tell(APPROVE).emptied().ready().tell(Cancel("enough")).shared().ready()
         case "rejected":
             story.tell(messages.Reject("paul", "no"))
         case _:
