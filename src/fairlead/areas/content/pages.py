@@ -88,7 +88,7 @@ async def release(
         "step_words": STEPS,
         "steers": caller.role >= tokens.Role.OPERATOR,
         "buttons": verbs.buttons(map(VERBS.__getitem__, told.verbs)),
-        "chart": chart(told.news, now),
+        "chart": chart(told.shares, now),
         "height": HEIGHT,
         "width": WIDTH,
         "identity": identity,
@@ -99,9 +99,9 @@ async def release(
     return contexts.page(request, "content/release.html", **words)
 
 
-def chart(news: Sequence[door.News], now: dt.datetime) -> Chart | None:
-    """From the newest first; None where no share was ever set."""
-    points = [(each.at, each.share) for each in reversed(news) if each.share]
+def chart(shares: Sequence[door.SharePoint], now: dt.datetime) -> Chart | None:
+    """None where no share was ever set."""
+    points = [(each.at, each.share) for each in shares]
     if not points:
         return None
     start, last = points[0][0], points[-1]

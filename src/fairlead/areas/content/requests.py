@@ -58,8 +58,14 @@ class News:
     kind: str
     text: str
     by: str
-    share: str = ""
-    """From here on, where it changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class SharePoint:
+    """What the share was from then on, in percent."""
+
+    at: dt.datetime
+    share: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +85,9 @@ class Detail:
     verbs: tuple[str, ...]
     steps: tuple[PlannedStep, ...]
     checks: tuple[CheckResult, ...]
+    shares: tuple[SharePoint, ...]
+    """In the last run, the oldest first."""
+
     news: tuple[News, ...]
     """The newest first."""
 
@@ -109,6 +118,7 @@ def read(
         view.open_verbs(state, now),
         tuple(_steps(state)),
         tuple(_checks(state)),
+        tuple(SharePoint(each.at, shown_share(each.share)) for each in state.shares),
         tuple(reversed([_news(each) for each in events if each.type not in _QUIET])),
     )
 
@@ -232,9 +242,8 @@ def _news(event: visibility.EventView) -> News:
         data.get("why") or proposal.get("why", ""),
         *(f"{each['check']}: {each['reason']}" for each in data.get("findings", ())),
     ]
-    share = shown_share(Share(data["share"])) if event.type == "ShareSet" else ""
     by = data.get("by") or proposal.get("by", "")
-    return News(event.at, event.type, "; ".join(filter(None, words)), by, share)
+    return News(event.at, event.type, "; ".join(filter(None, words)), by)
 
 
 def _versions(versions: dict[str, str] | None) -> str:

@@ -5,7 +5,7 @@ import re
 
 from fairlead.areas.content import pages
 from fairlead.areas.content.domain.release.declared_verbs import VERBS
-from fairlead.areas.content.requests import News
+from fairlead.areas.content.requests import SharePoint
 from fairlead.engine.testing import START
 from fairlead.web.verbs import dialog
 from tests.unit.areas.content.test_api import Plane, plane
@@ -66,9 +66,9 @@ def test_every_phase_and_verb_has_words() -> None:
 
 def test_the_share_is_drawn_in_steps_over_time() -> None:
     at = [START + dt.timedelta(minutes=minutes) for minutes in (0, 5, 10)]
-    news = [News(at[1], "ShareSet", "", "", "50"), News(at[0], "ShareSet", "", "", "0")]
+    shares = [SharePoint(at[0], "0"), SharePoint(at[1], "50")]
 
-    drawn = pages.chart(news, at[2])
+    drawn = pages.chart(shares, at[2])
 
     assert drawn is not None
     assert drawn.line == "M0.0 120L0.0 120L400.0 120L400.0 60L800.0 60L800.0 60"

@@ -6,7 +6,7 @@ import pytest
 from fairlead.areas.content import requests
 from fairlead.areas.content.commands import nouns
 from fairlead.areas.content.domain.release import view
-from fairlead.areas.content.requests import CheckResult, Detail, News, PlannedStep
+from fairlead.areas.content.requests import CheckResult, Detail, News, PlannedStep, SharePoint
 from fairlead.engine.testing import START
 from tests.unit.areas.content.domain.release import samples
 
@@ -18,7 +18,8 @@ def detail() -> Detail:
         view.open_verbs(state, START),
         (PlannedStep("10", 7200, approve=False, state="here"),),
         (CheckResult("archives", 1, "0.98, at least 0.9"),),
-        (News(START, "ShareSet", "10 %", "fairlead", "10"),),
+        (SharePoint(START, "10"),),
+        (News(START, "ShareSet", "10 %", "fairlead"),),
     )
 
 

@@ -86,6 +86,9 @@ class Release:
     share: Share | None = NOBODY
     """Who is in the share; None while it is not known."""
 
+    shares: tuple[events.ShareSet, ...] = ()
+    """What the share was since before the last run; a plan has an end, so there are few."""
+
     asked_share: Share = NOBODY
     filled: bool = True
     """Whether anybody may be in the share; at first, somebody may have raised it by hand."""
@@ -187,7 +190,7 @@ def _deployed(state: Release, event: events.DeploymentStarted | events.Deployed)
 def _shared(state: Release, event: events.ShareRequested | events.ShareSet) -> Release:
     if isinstance(event, events.ShareRequested):
         return _share_requested(state, event)
-    done = replace(state, share=event.share, trouble="")
+    done = replace(state, share=event.share, shares=(*state.shares, event), trouble="")
     if event.share == NOBODY and state.filled:
         return replace(done, filled=False, emptied=event.at)
     if state.phase is Phase.RAISING:
@@ -203,6 +206,7 @@ def _started(state: Release, event: events.Approved) -> Release:
         phase=Phase.PROMOTING if proposal.emergency else Phase.CLEARING,
         run=Run(number, proposal, event.by, event.at),
         runs=number,
+        shares=state.shares[-1:],
         place=proposal.place,
         proposal=None,
         step=0,

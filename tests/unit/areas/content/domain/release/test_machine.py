@@ -366,6 +366,20 @@ def test_the_first_version_of_all_is_an_emergency_release_with_nothing_to_go_bac
     assert story.state.stable == ""
 
 
+def test_what_the_share_was_is_known_however_often_was_measured() -> None:
+    story = samples.baking()
+    for _ in range(600):
+        story.now += dt.timedelta(minutes=1)
+        story.tell(messages.Wake(Timer.CHECK, story.state.order)).judged(
+            replace(samples.GOOD, phase=None)
+        )
+
+    assert story.names.count("Measured") == 600
+    assert [each.share for each in story.state.shares] == [0, 1000]
+    story.tell(messages.Abort("rita", "odd")).shared().ready().tell(NEWER, APPROVE)
+    assert [each.share for each in story.state.shares] == [0]
+
+
 @pytest.mark.requirement("content 21")
 def test_every_step_says_who_asked_for_it_and_why() -> None:
     said = [*samples.promoting().ready().shared().events, *samples.aborted().events]
