@@ -131,7 +131,7 @@ async def test_a_deployments_migration_goes_on_by_itself_once_the_server_is_back
         parts = service.Parts(kept, (migration.MIGRATION,), handlers)
         stream = migration.stream(deployment)
         async with service.Engine(parts).running() as engine:
-            work = Work(Server("main"), NAME, migrations="shop")
+            work = Work(Server("main"), NAME, "prod/shop", migrations="shop")
             ask = migration.MigratePostgresDatabase(deployment, work)
             await engine.submit(stream, ask, messages.command_id(deployment))
             await engines.until(_ended(engine, stream))

@@ -63,7 +63,7 @@ def test_a_version_is_deployed_from_files_and_watched(
     prepare(cloud)
     server = postgres_server.admin_url
     write(tmp_path, server)
-    admin = administration.Administration(administration.connector(server))
+    admin = administration.Administration(administration.connector(server), "fl-e2e/shop")
     admin.destroy(NAME, confirmed=NAME)
     listen = f"127.0.0.1:{free_port()}"
     environment = {

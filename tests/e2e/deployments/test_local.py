@@ -37,7 +37,8 @@ SQL = {
 
 @pytest.fixture
 def server(postgres_server: Databases) -> Iterator[str]:
-    admin = administration.Administration(administration.connector(postgres_server.admin_url))
+    connect = administration.connector(postgres_server.admin_url)
+    admin = administration.Administration(connect, "fl-here/shop")
     admin.destroy(NAME, confirmed=NAME)
     yield postgres_server.admin_url
     admin.destroy(NAME, confirmed=NAME)

@@ -70,13 +70,13 @@ def handlers(place: Place) -> dict[type, outbox.Handler]:
 
 
 def upsert_database(place: Place, work: Work, token: str) -> None:
-    wanted = administration.Database(work.database, work.extensions)
+    wanted = administration.Database(work.database, work.extensions, work.adopt)
     server(place, work).upsert(wanted)
     place.hand_over(work, token)
 
 
 def server(place: Place, work: Work) -> administration.Administration:
-    return administration.Administration(administration.connector(place.url(work)))
+    return administration.Administration(administration.connector(place.url(work)), work.stack)
 
 
 async def _tried(step: str, work: Callable[[], Answer | object]) -> Answer:

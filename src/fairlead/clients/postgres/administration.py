@@ -1,6 +1,6 @@
 """Makes a database what a specification says: owner role, database, extensions, ownership, users.
 
-server = Administration(connect)
+server = Administration(connect, "prod/shop")
 server.upsert(Database("prod_shop", extensions=("citext",)))
 server.rotate("prod_shop", NewUser("prod_shop_1767225600", password))
 """
@@ -33,6 +33,9 @@ _KINDS = {
 }
 _ROLE = "SELECT EXISTS (SELECT FROM pg_roles WHERE rolname = %s)"
 _DATABASE = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = %s)"
+# On the role, not on the database: a comment there is its owner's to change.
+_MARK = "SELECT shobj_description(oid, 'pg_authid') FROM pg_roles WHERE rolname = %s"
+_MARKED = "fairlead stack "
 _MEMBER = "SELECT pg_has_role(current_user, %s, 'USAGE')"
 # A sequence of a serial or identity column follows its table, and may not be given away alone.
 _WRONG_OWNERS = """
@@ -79,6 +82,8 @@ class Database:
 
     name: str
     extensions: tuple[str, ...] = ()
+    adopt: bool = False
+    """Whether one that was made by hand becomes the stack's."""
 
     def __post_init__(self) -> None:
         _checked(self.name)
@@ -96,18 +101,27 @@ class NewUser:
 
 
 class Administration:
-    """One server, through its administrator; safe to be cut after any statement."""
+    """One server, through its administrator; safe to be cut after any statement.
 
-    def __init__(self, connect: Connect, patience: Patience | None = None) -> None:
+    Names of databases are made of what files say, and two stacks may come to the same one. So each
+    role is marked with its stack, and nobody else's is touched.
+    """
+
+    def __init__(self, connect: Connect, stack: str, patience: Patience | None = None) -> None:
         self._connect = connect
+        self._stack = stack
         self._patience = patience or Patience()
 
     def upsert(self, wanted: Database) -> None:
         """Role, database and extensions as wanted, then the owners put right."""
         owner = sql.Identifier(wanted.name)
         with self._connect("") as server:
-            if not _yes(server, _ROLE, wanted.name):
-                self._do(server, sql.SQL("CREATE ROLE {} NOLOGIN").format(owner))
+            if not self._is_ours(server, wanted.name, adopt=wanted.adopt):
+                role = "" if _yes(server, _ROLE, wanted.name) else "CREATE ROLE {owner} NOLOGIN;"
+                # Together: a role without its mark would be nobody's.
+                marked = sql.SQL(role + "COMMENT ON ROLE {owner} IS {mark}")
+                mark = sql.Literal(_MARKED + self._stack)
+                self._do(server, marked.format(owner=owner, mark=mark))
             self._join(server, wanted.name)
             if not _yes(server, _DATABASE, wanted.name):
                 self._do(server, sql.SQL("CREATE DATABASE {} OWNER {}").format(owner, owner))
@@ -122,6 +136,7 @@ class Administration:
         owner = sql.Identifier(_checked(name))
         changed = []
         with self._connect(name) as inside:
+            self._is_ours(inside, name)
             self._join(inside, name)
             for (schema,) in _rows(inside, _SCHEMAS):
                 statement = sql.SQL("GRANT USAGE, CREATE ON SCHEMA {} TO {}")
@@ -144,6 +159,7 @@ class Administration:
                 f"a user of {name} must be named after it: {new.name}", hint=f"use {name}_NUMBER"
             )
         with self._connect("") as server:
+            self._is_ours(server, name)
             if not _yes(server, _ROLE, new.name):
                 self._do(server, sql.SQL("CREATE ROLE {} NOLOGIN").format(user))
             self._do(server, sql.SQL("GRANT {} TO {}").format(owner, user))
@@ -178,6 +194,7 @@ class Administration:
         The session is its own from the start, so no `RESET ROLE` leads back to the administrator.
         """
         with self._connect("") as server:
+            self._is_ours(server, name)
             for (left,) in _rows(server, _LEFT_LOGINS, rf"^{_checked(name)}_m[0-9a-f]{{6}}$"):
                 # Another run may be removing the same one, or be about to sign in as it.
                 with contextlib.suppress(errors.FairleadError):
@@ -200,6 +217,7 @@ class Administration:
             )
         database = sql.Identifier(name)
         with self._connect("") as server:
+            self._is_ours(server, name)
             if server.info.dbname == name:
                 raise errors.Rejected(
                     f"the administrator's own database is not destroyed: {name}",
@@ -211,6 +229,24 @@ class Administration:
             for (user,) in _rows(server, _USERS, name, f"{name}_"):
                 self._do(server, sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(user)))
             self._do(server, sql.SQL("DROP ROLE IF EXISTS {}").format(database))
+
+    def _is_ours(self, server: Connection, name: str, *, adopt: bool = False) -> bool:
+        """Rejected where role or database are somebody else's; False where they are nobody's."""
+        marks = [mark or "" for (mark,) in _rows(server, _MARK, name)]
+        if marks == [_MARKED + self._stack]:
+            return True
+        if marks and marks[0].startswith(_MARKED):
+            other = marks[0].removeprefix(_MARKED)
+            raise errors.Rejected(
+                f"the database belongs to another stack, {other}: {name}",
+                hint="give yours another db_name_suffix",
+            )
+        if not adopt and (marks or _yes(server, _DATABASE, name)):
+            raise errors.Rejected(
+                f"the database was made by hand: {name}",
+                hint="its environment may list it in deployments.adopt_databases",
+            )
+        return False
 
     def _join(self, server: Connection, role: str) -> None:
         """Without superuser, only a member may give things to a role or take them from it."""

@@ -18,14 +18,15 @@ from fairlead.engine import messages, service, visibility
 from fairlead.engine.store import sqlite
 
 pytestmark = pytest.mark.xdist_group("administration")
-NAME = "fairlead_test_machine"
+NAME, STACK = "fairlead_test_machine", "test/machine"
 GOOD = files.Migration("1", "1_shop.sql", "CREATE TABLE shop (id int)")
 BAD = files.Migration("2", "2_shop.sql", "CREATE TABLE shop (id int)")
 
 
 @pytest.fixture
 def server(postgres_server: Databases) -> Iterator[str]:
-    admin = administration.Administration(administration.connector(postgres_server.admin_url))
+    connect = administration.connector(postgres_server.admin_url)
+    admin = administration.Administration(connect, STACK)
     admin.destroy(NAME, confirmed=NAME)
     yield postgres_server.admin_url
     admin.destroy(NAME, confirmed=NAME)
@@ -61,7 +62,7 @@ async def ended(store: Path, url: str, wanted: Sequence[files.Migration]) -> lis
     stream = migration.stream("d1")
     async with service.Engine(parts).running() as engine:
         with engine.watch() as signal:
-            work = Work(Server("main"), NAME, migrations="shop")
+            work = Work(Server("main"), NAME, STACK, migrations="shop")
             ask = migration.MigratePostgresDatabase("d1", work)
             await engine.submit(stream, ask, messages.command_id("ask"))
             async with asyncio.timeout(60):
@@ -146,7 +147,7 @@ async def test_the_sql_cannot_become_the_administrator(
 async def test_the_login_of_a_run_is_gone_after_it_and_one_that_was_left_goes_with_the_next(
     server: str, tmp_path: Path
 ) -> None:
-    admin = administration.Administration(administration.connector(server))
+    admin = administration.Administration(administration.connector(server), STACK)
     admin.upsert(administration.Database(NAME))
     left = administration.NewUser(f"{NAME}_m0a1b2c", "left by a run that was killed")
     admin.rotate(NAME, left)

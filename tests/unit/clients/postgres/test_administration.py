@@ -1,7 +1,7 @@
 """Administration on a real PostgreSQL without superuser, as on managed services; cut anywhere."""
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import psycopg
@@ -15,7 +15,7 @@ from fairlead.clients.postgres.server.running import Databases
 
 # Roles are the server's: two workers would take each other's away.
 pytestmark = pytest.mark.xdist_group("administration")
-NAME = "fairlead_test_shop"
+NAME, STACK = "fairlead_test_shop", "fairlead-test/shop"
 ADMIN = "fairlead_test_admin"
 FIRST, SECOND = NewUser(f"{NAME}_1", "first"), NewUser(f"{NAME}_2", "second")
 STATE = """
@@ -77,7 +77,7 @@ def owners(url: str) -> set[str]:
 
 @pytest.mark.requirement("deployer Q21")
 def test_upsert_makes_role_database_and_extensions_and_again_changes_nothing(managed: str) -> None:
-    server = Administration(administration.connector(managed))
+    server = Administration(administration.connector(managed), STACK)
 
     server.upsert(Database(NAME, ("plpgsql",)))
     made = state(managed)
@@ -89,7 +89,7 @@ def test_upsert_makes_role_database_and_extensions_and_again_changes_nothing(man
 
 @pytest.mark.requirement("deployer Q22", "deployer Q24")
 def test_clean_up_gives_everything_to_the_owner(managed: str) -> None:
-    server = Administration(administration.connector(managed))
+    server = Administration(administration.connector(managed), STACK)
     server.upsert(Database(NAME))
     with administration.connector(managed)(NAME) as inside:
         inside.execute(f"GRANT CREATE ON SCHEMA public TO {ADMIN}".encode())
@@ -108,7 +108,7 @@ def test_clean_up_gives_everything_to_the_owner(managed: str) -> None:
 
 
 def test_rotation_lets_the_new_user_in_and_retires_the_old(managed: str) -> None:
-    server = Administration(administration.connector(managed))
+    server = Administration(administration.connector(managed), STACK)
     server.upsert(Database(NAME))
     server.rotate(NAME, FIRST)
     with signed_in(managed, FIRST) as application:
@@ -124,7 +124,7 @@ def test_rotation_lets_the_new_user_in_and_retires_the_old(managed: str) -> None
 
 
 def test_both_users_live_until_the_new_credentials_are_kept(managed: str) -> None:
-    server = Administration(administration.connector(managed))
+    server = Administration(administration.connector(managed), STACK)
     server.upsert(Database(NAME))
     server.rotate(NAME, FIRST)
 
@@ -135,7 +135,7 @@ def test_both_users_live_until_the_new_credentials_are_kept(managed: str) -> Non
 
 
 def test_destroy_wants_the_name_twice_and_leaves_nothing(managed: str) -> None:
-    server = Administration(administration.connector(managed))
+    server = Administration(administration.connector(managed), STACK)
     server.upsert(Database(NAME))
     server.rotate(NAME, FIRST)
 
@@ -146,6 +146,50 @@ def test_destroy_wants_the_name_twice_and_leaves_nothing(managed: str) -> None:
     server.destroy(NAME, confirmed=NAME)
 
     assert state(managed) == (None, None)
+
+
+@pytest.mark.parametrize(
+    "attack",
+    [
+        lambda server: server.upsert(Database(NAME, adopt=True)),
+        lambda server: server.clean_up(NAME),
+        lambda server: server.rotate(NAME, SECOND),
+        lambda server: server.login(NAME).__enter__(),
+        lambda server: server.destroy(NAME, confirmed=NAME),
+    ],
+    ids=["upsert", "clean up", "rotate", "login", "destroy"],
+)
+def test_a_stack_whose_database_comes_to_anothers_name_gets_nothing(
+    managed: str, attack: Callable[[Administration], object]
+) -> None:
+    Administration(administration.connector(managed), "fairlead/test").upsert(Database(NAME))
+    Administration(administration.connector(managed), "fairlead/test").rotate(NAME, FIRST)
+    before = state(managed)
+
+    with pytest.raises(errors.Rejected, match="belongs to another stack, fairlead/test: "):
+        attack(Administration(administration.connector(managed), STACK))
+
+    assert state(managed) == before
+    signed_in(managed, FIRST).close()
+
+
+@pytest.mark.parametrize("made", [["ROLE"], ["DATABASE"], ["ROLE", "DATABASE"]])
+def test_what_was_made_by_hand_is_adopted_only_where_that_is_said(
+    managed: str, made: list[str]
+) -> None:
+    server = Administration(administration.connector(managed), STACK)
+    with administration.connector(managed)("") as by_hand:
+        for what in made:
+            by_hand.execute(f"CREATE {what} {NAME}".encode())
+
+    with pytest.raises(errors.Rejected, match="was made by hand") as refused:
+        server.upsert(Database(NAME))
+    with pytest.raises(errors.Rejected, match="was made by hand"):
+        server.destroy(NAME, confirmed=NAME)
+    server.upsert(Database(NAME, adopt=True))
+
+    assert "deployments.adopt_databases" in refused.value.hint
+    server.upsert(Database(NAME))
 
 
 class _Cutting(Administration):
@@ -169,13 +213,13 @@ def story(server: Administration) -> None:
 def test_cut_after_any_statement_the_next_run_ends_the_same(
     managed: str, postgres_server: Databases
 ) -> None:
-    whole = Administration(administration.connector(managed))
+    whole = Administration(administration.connector(managed), STACK)
     story(whole)
     wanted, cuts = state(managed), 0
 
     while True:
         whole.destroy(NAME, confirmed=NAME)
-        cutting = _Cutting(administration.connector(managed))
+        cutting = _Cutting(administration.connector(managed), STACK)
         cutting.left = cuts + 1
         with contextlib.suppress(Cut):
             story(cutting)
@@ -191,7 +235,7 @@ def test_a_lock_is_waited_for_and_told(managed: str, postgres_server: Databases)
     told: list[str] = []
     with contextlib.ExitStack() as stack:
         patience = Patience(0.05, 3, sleep=lambda _: stack.close(), tell=told.append)
-        server = Administration(administration.connector(managed), patience)
+        server = Administration(administration.connector(managed), STACK, patience)
         server.upsert(Database(NAME))
         with administration.connector(managed)(NAME) as inside:
             inside.execute(f"GRANT CREATE ON SCHEMA public TO {ADMIN}".encode())
@@ -212,7 +256,7 @@ def test_a_name_that_could_be_sql_is_refused(name: str) -> None:
 
 
 def test_passwords_are_in_no_error_and_no_repr(managed: str) -> None:
-    server = Administration(administration.connector(managed))
+    server = Administration(administration.connector(managed), STACK)
 
     with pytest.raises(errors.Unavailable) as caught:
         server.rotate("fairlead_test_shop_none", NewUser("fairlead_test_shop_none_1", "s3cret"))
@@ -231,7 +275,7 @@ class _Listening(Administration):
 
 
 def test_the_server_is_never_sent_a_password_in_the_clear(managed: str) -> None:
-    server = _Listening(administration.connector(managed))
+    server = _Listening(administration.connector(managed), STACK)
     server.upsert(Database(NAME))
 
     server.rotate(NAME, FIRST)

@@ -60,6 +60,9 @@ class Database:
     name: str
     server_group: str
     extensions: tuple[str, ...] = ()
+    adopt: bool = False
+    """Whether one that was made by hand becomes the stack's."""
+
     migrates: bool = True
     """Whether the application brings migrations for it."""
 
@@ -81,7 +84,13 @@ class Work:
 
     server: Server
     database: str
+    stack: str
+    """Whose it is; nobody else's database is touched."""
+
     extensions: tuple[str, ...] = ()
+    adopt: bool = False
+    """Whether one that was made by hand becomes the stack's."""
+
     migrations: str = ""
     """Where the SQL files are, for whoever performs; empty: there are none."""
 

@@ -224,6 +224,7 @@ def _database(app: Application, environment: Environment, entry: DatabaseEntry) 
         name,
         given.server_group,
         tuple(given.db_extensions),
+        name in environment.deployments.adopt_databases,
         given.migrate_container is not None or bool(given.migrations),
     )
 

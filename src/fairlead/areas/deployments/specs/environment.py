@@ -73,6 +73,10 @@ class DeploymentOptions(_Part, frozen=True):
     queue: Literal["queue", "supersede"] = "queue"
     approve: bool = False
     freezes: list[FreezeWindow] = []
+    adopt_databases: list[str] = []
+    """Made by hand, by their names on the server: the application that comes to the name takes it
+    over. Any other that it did not make is left alone."""
+
     at_least: Literal["NOP", "PARALLEL", "BEFORE", "DOWNTIME"] = "NOP"
 
 

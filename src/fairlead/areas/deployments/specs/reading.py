@@ -148,6 +148,10 @@ def _settle(problems: Iterable[Problem]) -> None:
 def _application(app: Application) -> Iterator[Problem]:
     for part in ("targets", "blobstores", "databases", "runtimes", "secrets"):
         yield from _twice(part, [each.name for each in getattr(app, part)])
+    of_postgres = ((each, each.postgres) for each in app.databases)
+    on_server = [own.db_name or own.db_name_suffix or each.name for each, own in of_postgres]
+    if on_server != [each.name for each in app.databases]:
+        yield from _twice("databases", on_server)
     yield from _foreign(app)
     for n, runtime in enumerate(app.runtimes):
         at = f"runtimes[{n}]"

@@ -10,12 +10,13 @@ from tests.unit.areas.deployments.migrations.conftest import pg_dump
 
 __all__ = ["pg_dump"]
 ENVIRONMENT = "fl-test"
-NAME = "fl_test_shop_fl_orders"
+NAME, STACK = "fl_test_shop_fl_orders", "fl-test/shop"
 
 
 @pytest.fixture
 def server(postgres_server: Databases) -> Iterator[str]:
-    admin = administration.Administration(administration.connector(postgres_server.admin_url))
+    connect = administration.connector(postgres_server.admin_url)
+    admin = administration.Administration(connect, STACK)
     admin.destroy(NAME, confirmed=NAME)
     yield postgres_server.admin_url
     admin.destroy(NAME, confirmed=NAME)

@@ -42,7 +42,7 @@ from fairlead.engine.messages import Cancel, ChildEnded, Decision, Send, SetTime
 from fairlead.engine.store import protocol, sqlite
 from fairlead.engine.testing import START, Play, crash_at_every_commit, given
 
-WORK = Work(Server("main"), "shop", ("citext",), "shop")
+WORK = Work(Server("main"), "shop", "prod/shop", ("citext",), migrations="shop")
 PARENT = messages.parse_stream("deployment/d1")
 ASK = MigratePostgresDatabase("d1-shop", WORK, PARENT)
 REQUESTED = MigrationRequested("d1-shop", WORK, PARENT)

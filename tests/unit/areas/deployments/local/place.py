@@ -30,7 +30,7 @@ MACHINES = (
     *parts.core(deployments.DEPLOYMENTS).machines,
     *parts.core(rollouts.ROLLOUTS).machines,
 )
-DATABASE = "fairlead_test_shop_goods"
+DATABASE, STACK = "fairlead_test_shop_goods", "fairlead-test/shop"
 SQL = {
     "0001_goods.sql": "CREATE TABLE goods (id int PRIMARY KEY); INSERT INTO goods VALUES (1)",
     "0002_stock.sql": "ALTER TABLE goods ADD COLUMN stock int NOT NULL DEFAULT 0",

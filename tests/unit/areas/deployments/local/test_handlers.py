@@ -20,7 +20,7 @@ from fairlead.engine.messages import command_id, stream_name
 from fairlead.engine.store import protocol, sqlite
 from fairlead.engine.testing import Play, crash_at_every_commit
 from tests.engines import events, state
-from tests.unit.areas.deployments.local.place import DATABASE, Machine, ended
+from tests.unit.areas.deployments.local.place import DATABASE, STACK, Machine, ended
 
 pytestmark = pytest.mark.xdist_group("administration")
 # Time is wound while a real database works, and a lease must outlive that.
@@ -29,7 +29,8 @@ LEASE = dt.timedelta(hours=1)
 
 @pytest.fixture
 def server(postgres_server: Databases) -> Iterator[str]:
-    admin = administration.Administration(administration.connector(postgres_server.admin_url))
+    connect = administration.connector(postgres_server.admin_url)
+    admin = administration.Administration(connect, STACK)
     admin.destroy(DATABASE, confirmed=DATABASE)
     yield postgres_server.admin_url
     admin.destroy(DATABASE, confirmed=DATABASE)
@@ -141,7 +142,7 @@ class Story:
     count: Any = dataclasses.field(default_factory=itertools.count)
 
     def fresh_store(self) -> protocol.Store:
-        admin = administration.Administration(administration.connector(self.server))
+        admin = administration.Administration(administration.connector(self.server), STACK)
         admin.destroy(DATABASE, confirmed=DATABASE)
         number = next(self.count)
         self.here = Machine(self.folder / str(number), self.server)

@@ -8,6 +8,7 @@ import pytest
 
 from fairlead import errors
 from fairlead.areas.deployments.domain.classes import Impact
+from fairlead.areas.deployments.domain.plan.steps import works
 from fairlead.areas.deployments.domain.spec import Flag, Server
 from fairlead.areas.deployments.specs import build, reading
 from tests.unit.areas.deployments.specs.files import APP, CLUSTER, ENV
@@ -25,6 +26,26 @@ def test_application_and_environment_make_one_specification() -> None:
     assert spec.flags == (Flag.DB_ONLY,)
     assert (spec.policy.supersede, spec.policy.approve) == (True, True)
     assert (spec.policy.at_least, spec.policy.freezes[0].reason) == (Impact.BEFORE, "rest")
+
+
+def test_databases_that_come_to_one_name_are_told_apart_by_their_stack() -> None:
+    mine, theirs = "prod", "prod-eu"
+    entry = {"name": "one", "postgres": {"db_name_suffix": "shop_orders"}}
+    adopting = {"full_name": mine, "deployments": {"adopt_databases": ["prod_eu_shop_orders"]}}
+
+    attack = build.planned(
+        reading.application({"name": "eu", "databases": [entry]}),
+        reading.environment(adopting),
+        None,
+    )
+    victim = build.planned(
+        reading.application(APP), reading.environment({**ENV, "full_name": theirs}), None
+    )
+
+    ((attacks,), (victims,)) = (works(each).values() for each in (attack, victim))
+    assert attacks.database == victims.database
+    assert (attacks.stack, victims.stack) == ("prod/eu", "prod-eu/shop")
+    assert (attacks.adopt, victims.adopt) == (True, False)
 
 
 def test_quick_mode_of_an_application_is_the_flag() -> None:

@@ -80,6 +80,18 @@ def test_names_are_used_once_and_routes_find_their_container() -> None:
     }
 
 
+def test_two_entries_do_not_share_one_database() -> None:
+    entries = [
+        {"name": "orders", "postgres": {}},
+        {"name": "stock", "postgres": {"db_name_suffix": "Orders"}},
+    ]
+
+    with pytest.raises(errors.Invalid) as refused:
+        reading.application({"name": "shop", "databases": entries})
+
+    assert problems(refused) == {"databases[1].name": "used twice: Orders"}
+
+
 @pytest.mark.parametrize("name", ["Shop", "s", "my-shop", "1shop"])
 def test_a_name_that_would_part_a_stacks_name_wrongly_is_refused(name: str) -> None:
     with pytest.raises(errors.Invalid, match="name"):

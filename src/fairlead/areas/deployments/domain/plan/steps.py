@@ -117,7 +117,9 @@ def _work(spec: DeploymentSpec, database: Database, *, rotate: bool) -> Work:
     return Work(
         database.server or Server(database.server_group),
         database.name,
+        spec.key,
         database.extensions,
+        database.adopt,
         database.sql,
         spec.template.bucket,
         spec.template.region,
