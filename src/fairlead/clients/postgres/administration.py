@@ -2,7 +2,7 @@
 
 server = Administration(connect, "prod/shop")
 server.upsert(Database("prod_shop", extensions=("citext",)))
-server.rotate("prod_shop", NewUser("prod_shop_1767225600", password))
+server.rotate("prod_shop", NewUser("prod_shop_0a1b2c3d", password))
 """
 
 import contextlib
@@ -37,6 +37,7 @@ _DATABASE = "SELECT EXISTS (SELECT FROM pg_database WHERE datname = %s)"
 _MARK = "SELECT shobj_description(oid, 'pg_authid') FROM pg_roles WHERE rolname = %s"
 _MARKED = "fairlead stack "
 _MEMBER = "SELECT pg_has_role(current_user, %s, 'USAGE')"
+_IN = "SELECT pg_has_role(%s::name, %s::name, 'MEMBER')"
 # A sequence of a serial or identity column follows its table, and may not be given away alone.
 _WRONG_OWNERS = """
 SELECT c.relkind, n.nspname, c.relname
@@ -68,10 +69,12 @@ _AT_ONCE = (
     psycopg.errors.UndefinedObject,
     psycopg.errors.InternalError_,  # "tuple concurrently updated"
 )
+# Roles that people made keep their names and rights: theirs may begin with the database's too.
+_APPLICATION, _LOGIN = "[0-9a-f]{8}", "m[0-9a-f]{6}"
 _USERS = """
 SELECT u.rolname FROM pg_auth_members m JOIN pg_roles u ON u.oid = m.member
 JOIN pg_roles o ON o.oid = m.roleid
-WHERE o.rolname = %s AND u.rolcanlogin AND starts_with(u.rolname, %s)
+WHERE o.rolname = %s AND u.rolname ~ %s
 ORDER BY u.rolname
 """
 
@@ -154,15 +157,20 @@ class Administration:
         Whoever keeps the credentials stores the new ones between `retire=False` and `retire=True`.
         """
         owner, user = sql.Identifier(_checked(name)), sql.Identifier(new.name)
-        if not new.name.startswith(f"{name}_"):
+        if not re.fullmatch(_named_after(name, _APPLICATION, _LOGIN), new.name):
             raise errors.Rejected(
-                f"a user of {name} must be named after it: {new.name}", hint=f"use {name}_NUMBER"
+                f"a user of {name} must be named after it: {new.name}", hint=f"use {name}_0a1b2c3d"
             )
         with self._connect("") as server:
             self._is_ours(server, name)
             if not _yes(server, _ROLE, new.name):
-                self._do(server, sql.SQL("CREATE ROLE {} NOLOGIN").format(user))
-            self._do(server, sql.SQL("GRANT {} TO {}").format(owner, user))
+                # Together: a role of the name that is no member is somebody else's.
+                made = sql.SQL("CREATE ROLE {} NOLOGIN; GRANT {} TO {}")
+                self._do(server, made.format(user, owner, user))
+            elif not _yes(server, _IN, new.name, name):
+                raise errors.Rejected(
+                    f"a role of this name is somebody else's: {new.name}", hint="rename that role"
+                )
             # What the application makes belongs to the owner, so that a user can go.
             self._do(server, sql.SQL("ALTER ROLE {} SET role = {}").format(user, sql.Literal(name)))
             login = sql.SQL("ALTER ROLE {} LOGIN PASSWORD {}")
@@ -170,7 +178,7 @@ class Administration:
             return self._retire(server, name, keep=new.name) if retire else []
 
     def _retire(self, server: Connection, name: str, keep: str) -> list[str]:
-        found = _rows(server, _USERS, name, f"{name}_")
+        found = _rows(server, _USERS, name, _named_after(name, _APPLICATION))
         old = [user for (user,) in found if user != keep]
         for each in old:
             self._remove(server, name, each)
@@ -195,7 +203,7 @@ class Administration:
         """
         with self._connect("") as server:
             self._is_ours(server, name)
-            for (left,) in _rows(server, _LEFT_LOGINS, rf"^{_checked(name)}_m[0-9a-f]{{6}}$"):
+            for (left,) in _rows(server, _LEFT_LOGINS, _named_after(_checked(name), _LOGIN)):
                 # Another run may be removing the same one, or be about to sign in as it.
                 with contextlib.suppress(errors.FairleadError):
                     self._remove(server, name, left)
@@ -226,7 +234,8 @@ class Administration:
             if _yes(server, _ROLE, name):
                 self._join(server, name)
             self._do(server, sql.SQL("DROP DATABASE IF EXISTS {} WITH (FORCE)").format(database))
-            for (user,) in _rows(server, _USERS, name, f"{name}_"):
+            ours = _named_after(name, _APPLICATION, _LOGIN)
+            for (user,) in _rows(server, _USERS, name, ours):
                 self._do(server, sql.SQL("DROP ROLE IF EXISTS {}").format(sql.Identifier(user)))
             self._do(server, sql.SQL("DROP ROLE IF EXISTS {}").format(database))
 
@@ -322,6 +331,10 @@ def _checked(name: str) -> str:
             hint="use up to 63 of a-z, 0-9 and _, a letter first",
         )
     return name
+
+
+def _named_after(name: str, *ends: str) -> str:
+    return f"^{name}_({'|'.join(ends)})$"
 
 
 def _yes(server: Connection, question: str, *values: str) -> bool:

@@ -17,7 +17,7 @@ from fairlead.clients.postgres.server.running import Databases
 pytestmark = pytest.mark.xdist_group("administration")
 NAME, STACK = "fairlead_test_shop", "fairlead-test/shop"
 ADMIN = "fairlead_test_admin"
-FIRST, SECOND = NewUser(f"{NAME}_1", "first"), NewUser(f"{NAME}_2", "second")
+FIRST, SECOND = NewUser(f"{NAME}_00000001", "first"), NewUser(f"{NAME}_00000002", "second")
 STATE = """
 SELECT (SELECT array_agg(rolname || rolcanlogin ORDER BY rolname) FROM pg_roles
   WHERE starts_with(rolname, 'fairlead_test_shop')),
@@ -192,6 +192,53 @@ def test_what_was_made_by_hand_is_adopted_only_where_that_is_said(
     server.upsert(Database(NAME))
 
 
+def test_roles_that_people_made_keep_their_name_their_password_and_their_rights(
+    managed: str, postgres_server: Databases
+) -> None:
+    server = Administration(administration.connector(managed), STACK)
+    server.upsert(Database(NAME))
+    by_hand = [NewUser(f"{NAME}_{end}", "theirs") for end in ("readonly", "m", "00000001_old")]
+    with administration.connector(managed)("") as people:
+        for each in by_hand:
+            people.execute(
+                f"CREATE ROLE {each.name} LOGIN PASSWORD 'theirs' IN ROLE {NAME}".encode()
+            )
+    with administration.connector(postgres_server.admin_url)(NAME) as inside:
+        inside.execute("CREATE EXTENSION vector")
+    server.rotate(NAME, FIRST)
+
+    gone = server.rotate(NAME, SECOND)
+    server.upsert(Database(NAME))
+
+    assert gone == [FIRST.name]
+    for each in by_hand:
+        with signed_in(managed, each) as person:
+            rows = person.execute("SELECT extname FROM pg_extension ORDER BY 1").fetchall()
+        assert rows == [("plpgsql",), ("vector",)]
+    server.destroy(NAME, confirmed=NAME)
+    left = [f"{each.name}true" for each in by_hand]
+    assert state(managed) == (sorted(left), None)
+
+
+def test_a_user_is_not_made_of_anothers_role(managed: str) -> None:
+    """Tokens can be guessed, and so can the names of users that are made of them."""
+    server = Administration(administration.connector(managed), STACK)
+    server.upsert(Database(NAME))
+    Administration(administration.connector(managed), "fairlead/attack").upsert(
+        Database(FIRST.name)
+    )
+
+    try:
+        with pytest.raises(errors.Rejected, match="somebody else's"):
+            server.rotate(NAME, FIRST)
+    finally:
+        attacker = Administration(administration.connector(managed), "fairlead/attack")
+        attacker.destroy(FIRST.name, confirmed=FIRST.name)
+
+    with pytest.raises(errors.Rejected, match="named after it"):
+        server.rotate(NAME, NewUser(f"{NAME}_readonly", "mine"))
+
+
 class _Cutting(Administration):
     """Dies after so many statements."""
 
@@ -259,7 +306,9 @@ def test_passwords_are_in_no_error_and_no_repr(managed: str) -> None:
     server = Administration(administration.connector(managed), STACK)
 
     with pytest.raises(errors.Unavailable) as caught:
-        server.rotate("fairlead_test_shop_none", NewUser("fairlead_test_shop_none_1", "s3cret"))
+        server.rotate(
+            "fairlead_test_shop_none", NewUser("fairlead_test_shop_none_0a1b2c3d", "s3cret")
+        )
 
     assert "s3cret" not in f"{caught.value}{NewUser('a', 's3cret')!r}"
 
