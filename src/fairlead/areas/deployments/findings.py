@@ -51,6 +51,7 @@ def shown(sql: str) -> str:
 
 
 def _reasons(found: evaluation.Evaluation) -> Iterator[str]:
+    yield from (f"{shown(each)}: {found.impact.value}" for each in found.reasons)
     for each in found.statements:
         if each.impact is found.impact:
             sql = shown(each.sql)[:80]

@@ -31,6 +31,14 @@ def test_a_step_reports_each_statement_and_the_reasons_of_the_worst() -> None:
     )
 
 
+def test_what_the_copy_lacks_is_a_reason() -> None:
+    found = Evaluation(
+        Impact.DOWNTIME, (Judged("SELECT 1", Impact.PARALLEL),), ("cannot be evaluated without x",)
+    )
+
+    assert findings.report(STEP, found).reasons == ("cannot be evaluated without x: DOWNTIME",)
+
+
 def test_no_password_leaves_a_migration() -> None:
     sql = "ALTER ROLE shop PASSWORD 's3cr''et'; SELECT 'https://ann:s3cr@db'"
     found = Evaluation(Impact.DOWNTIME, (Judged(sql, Impact.DOWNTIME, reasons=("why",)),))

@@ -53,8 +53,6 @@ def evaluate(paths: tuple[Path, ...], timeout: float, as_json: bool, **where: st
             limits,
         )
     )
-    for note in found.notes:
-        printing.talk(f"not in the scratch copy: {note}")
     if as_json:
         printing.document(told(found))
         return
@@ -88,6 +86,7 @@ def told(found: evaluation.Evaluation) -> dict[str, Any]:
     """As programs read it."""
     return {
         "class": found.impact.value,
+        "reasons": list(found.reasons),
         "statements": [
             {
                 "sql": each.sql,
@@ -105,6 +104,8 @@ def told(found: evaluation.Evaluation) -> dict[str, Any]:
 
 def _print(found: evaluation.Evaluation) -> None:
     click.echo(found.impact.value)
+    for reason in found.reasons:
+        click.echo(f"          {printing.shown(reason)}")
     for each in found.statements:
         click.echo(f"\n{each.impact.value:9} {printing.shown(' '.join(each.sql.split())[:200])}")
         for reason in each.reasons:

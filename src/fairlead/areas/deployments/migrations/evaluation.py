@@ -51,8 +51,8 @@ class Evaluation:
 
     impact: Impact
     statements: tuple[classification.Judged, ...] = ()
-    notes: tuple[str, ...] = ()
-    """What the scratch copy lacks."""
+    reasons: tuple[str, ...] = ()
+    """What the scratch copy lacks: nobody saw what the statements would do there."""
 
 
 def evaluate(request: Request) -> Evaluation:
@@ -72,9 +72,11 @@ def evaluate(request: Request) -> Evaluation:
     _same_major(place, version)
     with scratch.copy(place, dumped, needed, request.limits) as made:
         judged = tuple(_on_copy(place, made, (found, sizes), request.limits))
-    return Evaluation(
-        worst([Impact.PARALLEL, *(each.impact for each in judged)]), judged, made.left_out
-    )
+    # Not only where a statement names it: CASCADE, blocks and triggers reach what they do not name,
+    # and IF EXISTS passes over it.
+    least = Impact.DOWNTIME if made.left_out else Impact.PARALLEL
+    reasons = tuple(f"cannot be evaluated without {each}" for each in made.left_out)
+    return Evaluation(worst([least, *(each.impact for each in judged)]), judged, reasons)
 
 
 @contextlib.contextmanager

@@ -97,7 +97,10 @@ def read(text: str) -> Dump:
     for each in statements.split(_PSQL.sub("", text)):
         if any(each.starts(*head) for head in _LEFT_OUT):
             continue
-        (rights if any(each.starts(*head) for head in _RIGHTS) else schema).append(each.sql)
+        right = any(each.starts(*head) for head in _RIGHTS)
+        if right and "PG_CATALOG" in each:
+            continue  # the server's, which no owner of a database may change
+        (rights if right else schema).append(each.sql)
     return Dump(tuple(schema), tuple(rights))
 
 

@@ -1,9 +1,13 @@
 """A database with a table of every kind of trouble, and the pg_dump that knows its version."""
 
-from collections.abc import Callable
+import secrets
+import tempfile
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import psycopg
 import pytest
+from psycopg import sql
 
 from fairlead.areas.deployments.migrations import evaluation, files
 from fairlead.clients.postgres.server.wheel import installed_wheel
@@ -52,6 +56,28 @@ def target(postgres_url: str) -> str:
         connection.execute(ROLE_ONCE)
         connection.execute(SCHEMA)
     return postgres_url
+
+
+@pytest.fixture
+def counting(target: str) -> Iterator[str]:
+    """An URL of the target for an administrator who also has an extension of our own."""
+    name = f"fairlead_test_counting_{secrets.token_hex(4)}"
+    path = sql.SQL("ALTER ROLE {} SET extension_control_path = {}")
+    with tempfile.TemporaryDirectory() as place, psycopg.connect(target, autocommit=True) as admin:
+        folder = Path(place) / "extension"
+        folder.mkdir()
+        (folder / "counting.control").write_text("default_version = '1'\n")
+        body = "CREATE FUNCTION counted() RETURNS int LANGUAGE sql AS 'SELECT 1';"
+        (folder / "counting--1.sql").write_text(body)
+        folder.parent.chmod(0o755)  # the server may run as another user than the tests
+        admin.execute(f"CREATE ROLE {name} LOGIN SUPERUSER PASSWORD 'x'".encode())
+        admin.execute(path.format(sql.Identifier(name), sql.Literal(f"{place}:$system")))
+        parts = psycopg.conninfo.conninfo_to_dict(target)
+        try:
+            yield psycopg.conninfo.make_conninfo("", **{**parts, "user": name, "password": "x"})
+        finally:
+            admin.execute(f"DROP OWNED BY {name}".encode())
+            admin.execute(f"DROP ROLE {name}".encode())
 
 
 @pytest.fixture

@@ -72,6 +72,17 @@ def test_sql_cannot_hide_behind_operators_of_its_own(evaluate: Evaluate) -> None
     assert "column t.c is gone" in found.statements[-1].reasons[0]
 
 
+def test_nobody_calls_what_an_unknown_extension_brought(evaluate: Evaluate, counting: str) -> None:
+    with scratch.admin(counting) as connection:
+        connection.execute("CREATE EXTENSION counting")
+
+    found = evaluate("SELECT counted()", scratch_url=counting)
+
+    assert found.reasons == (), "the copy has it"
+    reason = "cannot be evaluated: permission denied for function counted"
+    assert found.statements[0].reasons == (reason,)
+
+
 THIEF = """
 CREATE FUNCTION thief() RETURNS int LANGUAGE plpgsql AS $$
 BEGIN EXECUTE 'SET ROLE postgres'; RETURN 1; END $$;

@@ -3,7 +3,7 @@
 import pytest
 
 from fairlead.areas.deployments.domain.classes import Impact
-from fairlead.areas.deployments.migrations import files, runner
+from fairlead.areas.deployments.migrations import files, runner, scratch
 from tests.unit.areas.deployments.migrations.conftest import Evaluate
 
 # They count copies on a server that workers share: one after the other.
@@ -134,6 +134,58 @@ def test_what_fails_is_the_worst_and_so_is_all_after_it(evaluate: Evaluate) -> N
     assert [each.impact.value for each in found.statements] == ["PARALLEL", *["DOWNTIME"] * 3]
     assert found.statements[1].reasons == ('cannot be evaluated: syntax error at or near "SELEC"',)
     assert found.statements[3].reasons == ("cannot be evaluated: an earlier statement failed",)
+
+
+@pytest.mark.parametrize(
+    ("here", "sql"),
+    [
+        ("FOREIGN TABLE far (id int) SERVER there", "DROP FOREIGN TABLE IF EXISTS far"),
+        (
+            "FUNCTION native(int) RETURNS int LANGUAGE c AS '$libdir/plpgsql', 'plpgsql_validator'",
+            "DROP FUNCTION IF EXISTS native(int)",
+        ),
+    ],
+    ids=["a foreign table", "an untrusted language"],
+)
+def test_what_the_copy_lacks_is_downtime_with_that_reason(
+    evaluate: Evaluate, target: str, here: str, sql: str
+) -> None:
+    with scratch.admin(target) as connection:
+        connection.execute("CREATE FOREIGN DATA WRAPPER w")
+        connection.execute("CREATE SERVER there FOREIGN DATA WRAPPER w")
+        connection.execute(f"CREATE {here}".encode())
+
+    found = evaluate(sql)
+
+    assert found.impact is Impact.DOWNTIME
+    assert found.statements[0].impact is Impact.PARALLEL, "it passes over what is not there"
+    assert found.reasons[0].startswith(
+        f"cannot be evaluated without CREATE {here.split(maxsplit=1)[0]}"
+    )
+
+
+def test_an_extension_that_the_server_of_the_copy_lacks_is_downtime(
+    evaluate: Evaluate, target: str, counting: str
+) -> None:
+    with scratch.admin(counting) as connection:
+        connection.execute("CREATE EXTENSION counting")
+
+    found = evaluate("DROP FUNCTION IF EXISTS counted()")
+
+    assert found.impact is Impact.DOWNTIME
+    assert found.reasons[0].startswith("cannot be evaluated without extension counting 1: ")
+
+
+def test_an_extension_that_both_servers_have_is_in_the_copy(
+    evaluate: Evaluate, target: str
+) -> None:
+    with scratch.admin(target) as connection:
+        connection.execute("CREATE EXTENSION vector")
+        connection.execute("CREATE TABLE near (id int PRIMARY KEY, at vector(3))")
+
+    found = evaluate("ALTER TABLE near ADD COLUMN to_ vector(3)")
+
+    assert (found.impact, found.reasons) == (Impact.BEFORE, ())
 
 
 def test_nothing_pending_is_nothing(evaluate: Evaluate) -> None:

@@ -12,6 +12,7 @@ CREATE EXTENSION IF NOT EXISTS citext WITH SCHEMA public;
 CREATE TABLE public.a (id int);
 CREATE USER MAPPING FOR me SERVER other OPTIONS (password 's3cret');
 GRANT SELECT ON TABLE public.a TO reader;
+REVOKE ALL ON FUNCTION pg_catalog.pg_sleep(double precision) FROM PUBLIC;
 \unrestrict abc
 """
 
