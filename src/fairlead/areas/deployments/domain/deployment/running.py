@@ -2,7 +2,7 @@
 
 from fairlead import errors
 from fairlead.areas.deployments.domain import messages
-from fairlead.areas.deployments.domain.classes import Impact
+from fairlead.areas.deployments.domain.classes import Impact, worst
 from fairlead.areas.deployments.domain.deployment import events
 from fairlead.areas.deployments.domain.deployment.draft import Draft
 from fairlead.areas.deployments.domain.deployment.state import StepRun
@@ -138,12 +138,11 @@ def _join(draft: Draft, run: StepRun) -> None:
         for each in draft.state.those(StepStatus.DONE)
         if each.impact is not None or each.reasons
     ]
-    joined = join.join(draft.spec, found)
-    if join.surprises(draft.spec, joined.impact):
-        expected = draft.spec.expects
-        assert expected is not None
-        asks = f"approval: {expected.value} was approved, found {joined.impact.value}"
-        draft.record(events.ApprovalAsked(asks, joined.impact, joined.reasons))
+    evaluations = (each for each in draft.state.steps if each.step.kind == Kind.PG_EVALUATE.value)
+    migrations = worst(each.impact or Impact.NOP for each in evaluations)
+    joined = join.join(draft.spec, found, migrations)
+    if asks := join.question(draft.spec, joined.impact, migrations):
+        draft.record(events.ApprovalAsked(f"approval: {asks}", joined.impact, joined.reasons))
         return
     _take(draft, run, joined)
 

@@ -16,6 +16,7 @@ from fairlead.areas.deployments.domain.messages import Outcome, StepStatus
 from fairlead.areas.deployments.domain.spec import (
     DeploymentSpec,
     Flag,
+    Override,
     deployment_stream,
     stack_stream,
 )
@@ -190,6 +191,19 @@ def test_another_class_than_was_approved_stops_and_asks() -> None:
     assert told.active == ["ScaleDown"]
     # Evaluations changed nothing that runs, so saying no does not break the stack.
     assert refusing.decision.sends == (ended(Outcome.TERMINATED, "terminated by ann"),)
+
+
+def test_an_override_that_would_skip_migrations_asks_what_to_do() -> None:
+    override = Override(Impact.NOP, "ann", "no time")
+    told = Told(replace(SPEC, override=override)).settle()
+    told.done("CFPlan", impact=Impact.NOP)
+    told.done("PGUpsert")
+    told.done("PGEval", impact=Impact.PARALLEL)
+
+    assert told.state.waits_for == "approval: NOP would skip pending migrations, found PARALLEL"
+    told.tell(messages.Approve("bob"))
+
+    assert told.active == ["CFUpsert", "PGMigrate"]
 
 
 def test_what_scale_down_remembers_reaches_scale_up() -> None:

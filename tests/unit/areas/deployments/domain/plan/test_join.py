@@ -6,7 +6,7 @@ import pytest
 
 from fairlead.areas.deployments.domain.classes import Impact
 from fairlead.areas.deployments.domain.plan.change_set import Finding
-from fairlead.areas.deployments.domain.plan.join import join, surprises
+from fairlead.areas.deployments.domain.plan.join import join, question
 from fairlead.areas.deployments.domain.spec import Override, Policy
 from tests.unit.areas.deployments.domain.samples import SPEC
 
@@ -38,6 +38,21 @@ def test_a_person_may_say_otherwise_and_it_is_told() -> None:
 
 
 def test_another_class_than_was_approved_is_a_surprise() -> None:
-    assert surprises(replace(SPEC, expects=Impact.NOP), Impact.BEFORE)
-    assert not surprises(replace(SPEC, expects=Impact.BEFORE), Impact.BEFORE)
-    assert not surprises(SPEC, Impact.DOWNTIME)
+    told = question(replace(SPEC, expects=Impact.NOP), Impact.BEFORE)
+
+    assert told == "NOP was approved, found BEFORE"
+    assert not question(replace(SPEC, expects=Impact.BEFORE), Impact.BEFORE)
+    assert not question(SPEC, Impact.DOWNTIME)
+
+
+@pytest.mark.parametrize("migrations", [Impact.PARALLEL, Impact.DOWNTIME])
+def test_nobody_skips_pending_migrations_by_an_override(migrations: Impact) -> None:
+    given = replace(SPEC, override=Override(Impact.NOP, "ann", "no time"))
+    found = (Finding(migrations, ("a column",)),)
+
+    assert join(given, found, migrations).impact is migrations
+    asked = question(given, migrations, migrations)
+    assert asked == f"NOP would skip pending migrations, found {migrations.value}"
+    lower = replace(SPEC, override=Override(Impact.PARALLEL, "ann", "the table is empty"))
+    assert join(lower, found, migrations).impact is Impact.PARALLEL
+    assert not question(lower, Impact.PARALLEL, migrations)
