@@ -230,17 +230,29 @@ def _fail_waiting(draft: Draft, reason: str) -> None:
 
 
 def _run_if_allowed(draft: Draft) -> None:
-    policy = draft.spec.policy
-    if policy.approve and not draft.state.approved:
+    asks = _question(draft)
+    if asks and not draft.state.approved:
         if not draft.state.waits_for:
-            draft.record(events.ApprovalAsked(_APPROVAL))
+            draft.record(events.ApprovalAsked(asks))
         return
-    freeze = next((each for each in policy.freezes if each.start <= draft.now < each.end), None)
+    freezes = draft.spec.policy.freezes
+    freeze = next((each for each in freezes if each.start <= draft.now < each.end), None)
     if freeze is not None:
         draft.record(events.Frozen(f"end of a freeze: {freeze.reason or freeze.end.isoformat()}"))
         draft.wake(FREEZE, freeze.end, messages.FreezeEnded())
         return
     running.start(draft)
+
+
+def _question(draft: Draft) -> str:
+    """What a person is asked before anything runs; empty: nothing."""
+    if draft.spec.policy.approve:
+        return _APPROVAL
+    plan, expected = draft.state.plan, draft.spec.expects
+    if expected is None or plan is None or plan.branches:
+        return ""
+    # A stack gone missing, or a flag: no EvalJoin follows that would compare the classes.
+    return f"approval: {expected.value} was approved, and this plan evaluates nothing: {plan.mode}"
 
 
 def _on_step(

@@ -193,6 +193,27 @@ def test_another_class_than_was_approved_stops_and_asks() -> None:
     assert refusing.decision.sends == (ended(Outcome.TERMINATED, "terminated by ann"),)
 
 
+@pytest.mark.parametrize(
+    ("flags", "status", "mode", "begun"),
+    [
+        ((), StackStatus.MISSING, "full", ["InfraMigrate"]),
+        ((Flag.QUICK,), StackStatus.COMPLETE, "quick", ["CFUpsert", "PGUpsert"]),
+        ((Flag.SEQUENTIAL,), StackStatus.COMPLETE, "full", ["ScaleDown"]),
+    ],
+)
+def test_a_plan_without_evaluation_is_not_the_class_that_was_approved(
+    flags: tuple[Flag, ...], status: StackStatus, mode: str, begun: list[str]
+) -> None:
+    told = Told(flagged(*flags, expects=Impact.PARALLEL)).settle(status)
+
+    asked = f"approval: PARALLEL was approved, and this plan evaluates nothing: {mode}"
+    assert (told.state.status, told.state.waits_for) == (Status.AVAILABLE, asked)
+    assert told.active == []
+    told.tell(messages.Approve("ann"))
+
+    assert told.active == begun
+
+
 def test_an_override_that_would_skip_migrations_asks_what_to_do() -> None:
     override = Override(Impact.NOP, "ann", "no time")
     told = Told(replace(SPEC, override=override)).settle()
