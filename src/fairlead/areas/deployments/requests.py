@@ -114,9 +114,9 @@ def read(content: Any) -> Asked:
     asked = Asked(words, parts["application"], parts["environment"], parts["cluster"])
     if asked.cluster is None:
         workload.check(asked.app, asked.environment)
-    elif asked.app.workload:
-        said = "beside a cluster, which runs containers"
-        raise validation.refusal("application.workload", said, "leave out the cluster")
+    else:
+        with _under("application"):
+            reading.check_servers(asked.app, asked.cluster)
     return asked
 
 

@@ -110,7 +110,10 @@ def _not_shared(app: Application, within: Environment) -> Iterator[Problem]:
 
 
 def check_servers(app: Application, within: Cluster) -> None:
-    """Invalid where a database names a server group that the cluster does not have."""
+    """Invalid where it runs in no cluster, or names a server group that this one does not have."""
+    if app.workload:
+        said = "beside a cluster, which runs containers"
+        raise validation.refusal("workload", said, "leave out the cluster")
     known = [host.server_group_name for host in within.aws.rds_hosts]
     _settle(
         Problem(

@@ -69,12 +69,16 @@ async def pushed(made: World) -> dict[str, str]:
             b"name: shop\nblobstores:\n- {name: a, ref: {bucket_name: theirs}}\n",
             "deploy/shop.yaml:3:19: blobstores[0].ref.bucket_name: not a shared bucket of prod",
         ),
+        (
+            b"name: shop\nworkload: {port: 8080}\n",
+            "deploy/shop.yaml:2:1: workload: beside a cluster, which runs containers",
+        ),
         (None, f"no such file at {COMMIT[:12]}: deploy/shop.yaml"),
     ],
     ids=[
         *("broken", "unknown field", "bomb", "no text", "large"),
         *("another's application", "another's environment", "another's server"),
-        *("another's bucket", "missing"),
+        *("another's bucket", "a workload", "missing"),
     ],
 )
 async def test_a_file_that_cannot_be_deployed_is_refused_with_its_reason(
