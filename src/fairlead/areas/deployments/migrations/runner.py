@@ -2,9 +2,8 @@
 
     lock ──► pending ──► per unit: BEGIN, statements, record, COMMIT ──► unlock
 
-One runner at a time: it holds an advisory lock. What PostgreSQL allows in no transaction is done
-first and recorded after, so a crash between the two does it again: an index that is there and
-valid counts as done, a half-made one is dropped and made anew.
+One runner at a time: it holds an advisory lock. What PostgreSQL allows in no transaction is
+recorded as begun, done, and recorded as done: after a crash, `lone_statements` tells what is left.
 """
 
 import contextlib
@@ -15,7 +14,7 @@ from dataclasses import dataclass
 import psycopg
 
 from fairlead import errors
-from fairlead.areas.deployments.migrations import scratch, units, version_table
+from fairlead.areas.deployments.migrations import lone_statements, scratch, units, version_table
 from fairlead.areas.deployments.migrations.files import Migration
 from fairlead.areas.deployments.migrations.statements import Statement
 from fairlead.clients.postgres import pooling
@@ -82,13 +81,14 @@ def _alone(connection: Connection, url: str) -> Iterator[None]:
 
 def _apply(connection: Connection, migration: Migration, patience: Patience) -> None:
     parts = migration.units()
-    done = version_table.applied(connection).get(migration.version)
+    known = version_table.applied(connection).get(migration.version)
+    done = known.done if known else 0
     with _told(migration.name, "mend the migration; what failed is rolled back"):
-        for number in range(done.done if done else 0, len(parts)):
+        for number in range(done, len(parts)):
             step = functools.partial(_unit, connection, migration, parts, number)
             _patiently(step, migration, patience)
-    if not parts:
-        version_table.record(connection, migration, 0, 0)
+        if done >= len(parts):
+            version_table.record(connection, migration, parts, len(parts))
     patience.tell(f"applied: {migration.name}")
 
 
@@ -133,48 +133,33 @@ def _told(about: str, hint: str) -> Iterator[None]:
 def _unit(
     connection: Connection, migration: Migration, parts: Sequence[units.Unit], at: int
 ) -> None:
-    unit, total = parts[at], len(parts)
+    unit = parts[at]
     if unit.transactional:
         with connection.transaction():
             for statement in unit.statements:
                 _send(connection, statement)
-            version_table.record(connection, migration, at + 1, total)
+            version_table.record(connection, migration, parts, at + 1)
         return
     (statement,) = unit.statements
-    version_table.record(connection, migration, at, total)
-    if not _is_done(connection, statement):
-        _send(connection, statement)
-    version_table.record(connection, migration, at + 1, total)
-
-
-def _is_done(connection: Connection, statement: Statement) -> bool:
-    """Of `CREATE INDEX CONCURRENTLY name`: a run before may have made it, wholly or by half."""
-    name = _index_name(statement)
-    if name is None:
-        return False
-    row = connection.execute(
-        "SELECT i.indisvalid, i.indexrelid::regclass::text FROM pg_index i JOIN pg_class c"
-        " ON c.oid = i.indexrelid WHERE c.relname = %s AND pg_table_is_visible(c.oid)",
-        (name,),
-    ).fetchone()
-    if row is None:
-        return False
-    valid, shown = row
-    if not valid:
-        connection.execute(f"DROP INDEX CONCURRENTLY {shown}".encode())
-    return bool(valid)
-
-
-def _index_name(statement: Statement) -> str | None:
-    words = statement.tokens
-    if words[0] != "CREATE" or "CONCURRENTLY" not in words:
-        return None
-    rest = words[words.index("CONCURRENTLY") + 1 :]
-    if rest[:3] == ("IF", "NOT", "EXISTS"):
-        rest = rest[3:]
-    if not rest or rest[0] == "ON":
-        return None
-    return rest[0][1:-1].replace('""', '"') if rest[0].startswith('"') else rest[0].lower()
+    known = version_table.applied(connection).get(migration.version)
+    record = functools.partial(version_table.record, connection, migration, parts)
+    before, done = known.begun if known and known.done == at else None, False
+    if before is None or not lone_statements.is_of(statement, before):
+        before = lone_statements.look(connection, statement)
+        record(at, before)
+    else:
+        done = lone_statements.mend(connection, statement, before)
+    try:
+        if not done:
+            _send(connection, statement)
+    except psycopg.Error:
+        # What it left by half would be in the way of the file once that is mended. If the server
+        # went away, the next run finds the record of what was begun.
+        with contextlib.suppress(psycopg.Error):
+            lone_statements.mend(connection, statement, before)
+            record(at)
+        raise
+    record(at + 1)
 
 
 def _send(connection: Connection, statement: Statement) -> None:

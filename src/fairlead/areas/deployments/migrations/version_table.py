@@ -1,15 +1,18 @@
 """Which migrations a database has: its own table says so, that of golang-migrate is understood too.
 
 Ours has a row per file, with how many of its units are done, so that a file which PostgreSQL does
-not let run in one transaction can be gone on with where it was cut.
+not let run in one transaction can be gone on with where it was cut. Until it is whole, its digest
+is that of the units that are done: what has failed may be mended in the file.
 """
 
+import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import LiteralString
 
 from fairlead import errors
 from fairlead.areas.deployments.migrations.files import Migration
+from fairlead.areas.deployments.migrations.units import Unit
 from fairlead.clients.postgres.connection import Connection
 
 _CREATE = """
@@ -19,6 +22,7 @@ CREATE TABLE IF NOT EXISTS public.fairlead_migrations (
   digest text NOT NULL,
   units_done int NOT NULL,
   units int NOT NULL,
+  begun bigint[],
   started_at timestamptz NOT NULL DEFAULT now(),
   finished_at timestamptz
 )
@@ -30,13 +34,15 @@ _GOLANG = (
     " AND attrelid = to_regclass('public.schema_migrations'))"
 )
 _GOLANG_KEY = "golang-migrate"
-_ROWS = "SELECT version, digest, units_done, units FROM public.fairlead_migrations"
+_ROWS = "SELECT version, digest, units_done, units, begun FROM public.fairlead_migrations"
 _RECORD = """
-INSERT INTO public.fairlead_migrations (version, name, digest, units_done, units, finished_at)
-VALUES (%(version)s, %(name)s, %(digest)s, %(done)s, %(units)s,
+INSERT INTO public.fairlead_migrations
+  (version, name, digest, units_done, units, begun, finished_at)
+VALUES (%(version)s, %(name)s, %(digest)s, %(done)s, %(units)s, %(begun)s,
   CASE WHEN %(done)s = %(units)s THEN now() END)
 ON CONFLICT (version) DO UPDATE SET units_done = excluded.units_done, units = excluded.units,
-  digest = excluded.digest, finished_at = excluded.finished_at
+  digest = excluded.digest, begun = excluded.begun, name = excluded.name,
+  finished_at = excluded.finished_at
 """
 
 
@@ -48,6 +54,8 @@ class Applied:
     digest: str
     done: int
     units: int
+    begun: list[int] | None = None
+    """Of a unit without a transaction that was begun: what was there before, of what it changes."""
 
     @property
     def whole(self) -> bool:
@@ -72,14 +80,21 @@ def pending(connection: Connection, wanted: Sequence[Migration]) -> list[Migrati
     return [each for each in wanted if not _is_whole(each, known)]
 
 
-def record(connection: Connection, migration: Migration, done: int, units: int) -> None:
+def record(
+    connection: Connection,
+    migration: Migration,
+    parts: Sequence[Unit],
+    done: int,
+    begun: Sequence[int] | None = None,
+) -> None:
     """In the transaction of the unit itself, where it has one."""
     values = {
         "version": migration.version,
         "name": migration.name,
-        "digest": migration.digest,
+        "digest": migration.digest if done == len(parts) else _digest(parts[:done]),
         "done": done,
-        "units": units,
+        "units": len(parts),
+        "begun": None if begun is None else [*begun],
     }
     connection.execute(_RECORD, values)
 
@@ -89,12 +104,18 @@ def _is_whole(migration: Migration, known: dict[str, Applied]) -> bool:
     if found is None:
         golang = known.get(_GOLANG_KEY)
         return golang is not None and migration.order <= (int(golang.version),)
-    if found.digest != migration.digest:
+    same = migration.digest if found.whole else _digest(migration.units()[: found.done])
+    if found.digest != same:
         raise errors.Conflict(
             f"a migration that was applied has been edited since: {migration.name}",
             hint="restore the file, and put the change into a new migration",
         )
     return found.whole
+
+
+def _digest(parts: Sequence[Unit]) -> str:
+    texts = (statement.sql for unit in parts for statement in unit.statements)
+    return hashlib.sha256("\0".join(texts).encode()).hexdigest()
 
 
 def _golang(connection: Connection) -> dict[str, Applied]:

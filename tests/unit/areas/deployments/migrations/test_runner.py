@@ -1,13 +1,20 @@
 """The runner on a real PostgreSQL: order, records, crashes, locks and a second runner."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
 import pytest
 
 from fairlead import errors
-from fairlead.areas.deployments.migrations import files, runner, scratch, version_table
+from fairlead.areas.deployments.migrations import (
+    files,
+    lone_statements,
+    runner,
+    scratch,
+    version_table,
+)
 from fairlead.clients.postgres.connection import Patience, as_user
 from fairlead.clients.postgres.server.running import Databases
 
@@ -62,38 +69,154 @@ def test_an_edited_migration_is_refused(postgres_url: str) -> None:
         runner.run(postgres_url, [edited])
 
 
-def test_a_run_cut_between_done_and_recorded_goes_on_without_doing_twice(
-    postgres_url: str,
+@dataclass(frozen=True, slots=True)
+class Lone:
+    """A statement without a transaction, and how the world stands when it was done once."""
+
+    sql: str
+    question: str
+    wanted: int
+    before: str = "CREATE TABLE a (id int); CREATE INDEX a_id ON a (id)"
+    half: str = ""
+    """What it leaves where the server dies in the middle of it."""
+
+
+BROKEN = "UPDATE pg_index SET indisvalid = false WHERE indexrelid = '{}'::regclass"
+LONE = {
+    "an index": Lone(
+        "CREATE INDEX CONCURRENTLY a_b ON a (id)",
+        "SELECT count(*) FROM pg_index WHERE indrelid = 'a'::regclass AND indisvalid",
+        2,
+        half="CREATE INDEX a_b ON a (id); " + BROKEN.format("a_b"),
+    ),
+    "an index without a name": Lone(
+        "CREATE INDEX CONCURRENTLY ON a (id)",
+        "SELECT count(*) FROM pg_index WHERE indrelid = 'a'::regclass AND indisvalid",
+        2,
+        half="CREATE INDEX ON a (id); " + BROKEN.format("a_id_idx"),
+    ),
+    "an index in another schema": Lone(
+        'CREATE INDEX CONCURRENTLY IF NOT EXISTS a_id ON far."A" (id)',
+        "SELECT count(*) FROM pg_class WHERE relname = 'a_id'",
+        2,
+        "CREATE TABLE a (id int); CREATE INDEX a_id ON a (id); CREATE SCHEMA far;"
+        'CREATE TABLE far."A" (id int)',
+        'CREATE INDEX a_id ON far."A" (id); ' + BROKEN.format("far.a_id"),
+    ),
+    "an index dropped": Lone(
+        "DROP INDEX CONCURRENTLY a_id",
+        "SELECT count(*) FROM pg_class WHERE relname = 'a_id'",
+        0,
+        half=BROKEN.format("a_id"),
+    ),
+    "a partition detached": Lone(
+        "ALTER TABLE pt DETACH PARTITION pt1 CONCURRENTLY",
+        "SELECT count(*) FROM pg_inherits",
+        0,
+        "CREATE TABLE pt (id int) PARTITION BY RANGE (id);"
+        "CREATE TABLE pt1 PARTITION OF pt FOR VALUES FROM (0) TO (10)",
+        "UPDATE pg_inherits SET inhdetachpending = true",
+    ),
+    "an index made anew": Lone(
+        "REINDEX INDEX CONCURRENTLY a_id",
+        "SELECT count(*) FROM pg_class WHERE relname LIKE 'a\\_id%'",
+        1,
+        half="CREATE INDEX a_id_ccnew ON a (id); " + BROKEN.format("a_id_ccnew"),
+    ),
+    "rows vacuumed": Lone("VACUUM a", "SELECT count(*) FROM a", 0),
+}
+
+
+@pytest.mark.parametrize("cut", ["before it is sent", "by half", "before it is recorded"])
+@pytest.mark.parametrize("lone", LONE.values(), ids=LONE)
+def test_a_lone_statement_is_done_once_wherever_the_run_was_cut(
+    postgres_url: str, lone: Lone, cut: str
 ) -> None:
-    runner.run(postgres_url, [TABLE])
+    wanted = files.Migration("1", "1_lone.sql", f"SELECT 1; BEGIN; COMMIT; {lone.sql}; SELECT 2")
+    parts = wanted.units()
     with scratch.admin(postgres_url) as connection:
-        connection.execute("ALTER TABLE a ADD b int")
-        version_table.record(connection, INDEX, 1, 3)
-        connection.execute("CREATE INDEX CONCURRENTLY a_b ON a (b)")
+        connection.execute(lone.before.encode())
+        version_table.ensure(connection)
+        before = lone_statements.look(connection, parts[1].statements[0])
+        version_table.record(connection, wanted, parts, 1, before)
+        did = {"by half": lone.half.split("; "), "before it is recorded": [lone.sql]}
+        for each in filter(None, did.get(cut, [])):
+            connection.execute(each.encode())
 
-    assert states(postgres_url, INDEX) == ["partial"]
-    runner.run(postgres_url, [TABLE, INDEX])
+    assert states(postgres_url, wanted) == ["partial"]
+    runner.run(postgres_url, [wanted])
 
-    assert states(postgres_url, INDEX) == ["applied"]
-    assert count(postgres_url, "SELECT count(*) FROM a") == 2
+    assert states(postgres_url, wanted) == ["applied"]
+    assert count(postgres_url, lone.question) == lone.wanted
 
 
-def test_a_half_made_index_is_made_anew(postgres_url: str) -> None:
-    unique = files.Migration("2", "2_index.sql", "CREATE UNIQUE INDEX CONCURRENTLY a_u ON a (id)")
+@pytest.mark.parametrize(
+    ("sql", "said"),
+    [
+        ("CREATE INDEX CONCURRENTLY a_id ON a (id)", "already exists"),
+        ("DROP INDEX CONCURRENTLY none", "does not exist"),
+        ("ALTER TABLE a DETACH PARTITION b CONCURRENTLY", "cannot be performed"),
+    ],
+)
+def test_what_was_so_before_a_statement_does_not_count_as_done_by_it(
+    postgres_url: str, sql: str, said: str
+) -> None:
+    with scratch.admin(postgres_url) as connection:
+        connection.execute("CREATE TABLE a (id int); CREATE INDEX a_id ON a (id)")
+    wanted = files.Migration("1", "1_lone.sql", sql)
+
+    for _ in range(2):
+        with pytest.raises(errors.Rejected, match=said):
+            runner.run(postgres_url, [wanted])
+
+
+def test_an_index_that_fails_leaves_no_half_and_its_file_can_be_mended(postgres_url: str) -> None:
+    make = "CREATE UNIQUE INDEX CONCURRENTLY a_u ON a (id)"
+    wanted = files.Migration("2", "2_index.sql", f"ALTER TABLE a ADD b int; COMMIT; {make}")
     runner.run(postgres_url, [TABLE])
     with scratch.admin(postgres_url) as connection:
         connection.execute("INSERT INTO a VALUES (1)")
     with pytest.raises(errors.Rejected, match="could not create unique index"):
-        runner.run(postgres_url, [TABLE, unique])
-    invalid = "SELECT count(*) FROM pg_index WHERE NOT indisvalid"
-    assert count(postgres_url, invalid) == 1
-    with scratch.admin(postgres_url) as connection:
-        connection.execute("DELETE FROM a")
+        runner.run(postgres_url, [TABLE, wanted])
+    assert count(postgres_url, "SELECT count(*) FROM pg_class WHERE relname = 'a_u'") == 0
 
-    runner.run(postgres_url, [TABLE, unique])
+    text = wanted.text.replace(make, f"TRUNCATE a; {make}")
+    mended = files.Migration("2", "2_index.sql", text)
+    runner.run(postgres_url, [TABLE, mended])
 
-    assert count(postgres_url, invalid) == 0
-    assert count(postgres_url, "SELECT count(*) FROM pg_class WHERE relname = 'a_u'") == 1
+    assert states(postgres_url, TABLE, mended) == ["applied", "applied"]
+    assert (
+        count(
+            postgres_url,
+            "SELECT count(*) FROM pg_index WHERE indisvalid AND indrelid = 'a'::regclass",
+        )
+        == 1
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "mended"),
+    [
+        ("ALTER TABLE a ADD b int; COMMIT; SELECT 3; SELECT 4", True),
+        ("ALTER TABLE a ADD b int; COMMIT", True),
+        ("ALTER TABLE a ADD c int; COMMIT; SELECT 3", False),
+        ("", False),
+    ],
+)
+def test_of_a_migration_that_failed_only_what_is_not_done_may_be_edited(
+    postgres_url: str, text: str, *, mended: bool
+) -> None:
+    broken = "ALTER TABLE a ADD b int; COMMIT; SELECT 1 / 0"
+    with pytest.raises(errors.Rejected, match="division by zero"):
+        runner.run(postgres_url, [TABLE, files.Migration("2", "2_b.sql", broken)])
+    wanted = files.Migration("2", "2_b.sql", text)
+
+    if mended:
+        runner.run(postgres_url, [TABLE, wanted])
+        assert states(postgres_url, wanted) == ["applied"]
+    else:
+        with pytest.raises(errors.Conflict, match="edited since"):
+            runner.run(postgres_url, [TABLE, wanted])
 
 
 def test_a_long_lock_is_waited_for_and_told(postgres_url: str) -> None:
