@@ -61,7 +61,7 @@ async def plane(tmp_path: Path) -> AsyncIterator[Plane]:
 
 def _with_deployments(cast: bootstrap.Installation) -> bootstrap.Installation:
     """Which nobody performs: tests tell them what became of their steps."""
-    return replace(cast, machines=(*cast.machines, *parts.core(DEPLOYMENTS).machines))
+    return replace(cast, machines=(*cast.machines, *parts.machines([parts.core(DEPLOYMENTS)])))
 
 
 @dataclass

@@ -14,20 +14,27 @@ import pytest
 
 from fairlead import bootstrap, catalog, errors, loading, settings
 from fairlead.area import Area, operator_part, parts, web_part
+from fairlead.areas.deployments.domain.deployment import events as deployments
+from fairlead.areas.deployments.domain.messages import FreezeEnded
+from fairlead.areas.deployments.domain.plan import graph
+from fairlead.areas.deployments.domain.spec import Freeze, Policy
 from fairlead.cli import app
 from fairlead.console.context import CliContext
 from fairlead.console.nouns import Noun
 from fairlead.engine import machine, messages, service, visibility
 from fairlead.engine.children import Children
 from fairlead.engine.messages import Cancel, ChildEnded, Decision
+from fairlead.engine.testing import START, Given
 from tests.toy_area import machine as lamp
 from tests.toy_area.area import LAMPS
 from tests.toy_area.platform import METER
 from tests.toy_area.settings import LampSettings
+from tests.unit.areas.deployments.domain.samples import BARE
 from tests.unit.web import rig
 from tools import reference
 
 ALL = (*catalog.AREAS, LAMPS)
+CORES = [parts.core(area) for area in ALL]
 PLAN = messages.stream_name("plan", "a")
 
 
@@ -53,7 +60,7 @@ def test_no_two_areas_have_a_command_a_noun_or_a_machine_of_one_name() -> None:
     # A verb may be of several areas: it is one command, which finds the noun by its name.
     commands += {name for area in ALL for name in area.verbs}
     nouns = [word for area in ALL for word in area.nouns]
-    machines = [one.name for area in ALL for one in parts.core(area).machines]
+    machines = [one.name for one in parts.machines(CORES)]
 
     for names in (commands, nouns, machines):
         assert sorted(set(names)) == sorted(names)
@@ -239,7 +246,7 @@ def plan(steps: Mapping[str, parts.StepKind]) -> machine.AnyMachine:
 async def test_a_parent_starts_its_step_and_hears_of_its_end(tmp_path: Path) -> None:
     chosen = settings.Settings(store=settings.StoreSettings(state_dir=tmp_path))
     given = bootstrap.with_platforms(chosen, bootstrap.installation((LAMPS,)))
-    given = replace(given, machines=[*given.machines, plan(bootstrap.step_kinds(ALL))])
+    given = replace(given, machines=[*given.machines, plan(parts.step_kinds(CORES))])
     kept = given.store(chosen.store)
     kept.migrate()
     async with given.engine(chosen, kept).running() as engine:
@@ -255,7 +262,7 @@ async def test_a_parent_starts_its_step_and_hears_of_its_end(tmp_path: Path) -> 
 async def test_a_plan_that_is_cancelled_ends_its_step(tmp_path: Path) -> None:
     chosen = settings.Settings(store=settings.StoreSettings(state_dir=tmp_path))
     given = bootstrap.installation((LAMPS,))
-    given = replace(given, machines=[*given.machines, plan(bootstrap.step_kinds(ALL))])
+    given = replace(given, machines=[*given.machines, plan(parts.step_kinds(CORES))])
     kept = given.store(chosen.store)
     kept.migrate()
     # Nobody lets it shine, so it is lit until it is told otherwise.
@@ -270,10 +277,37 @@ async def test_a_plan_that_is_cancelled_ends_its_step(tmp_path: Path) -> None:
     assert (child.state, child.data) == ("Out", {"watts": 0})
 
 
-def test_whatever_a_step_starts_can_be_cancelled() -> None:
-    known = {one.name: one for area in ALL for one in parts.core(area).machines}
+@pytest.mark.parametrize(
+    ("watts", "status", "reason"), [(30, "DONE", ""), (0, "FAILED", "shone with 0 W")]
+)
+def test_the_deployments_own_machine_walks_a_step_of_another_area(
+    watts: int, status: str, reason: str
+) -> None:
+    known = {one.name: one for one in bootstrap.installation(ALL).machines}
+    plan = graph.Plan(
+        "full", (graph.Step("Lamp", "light-lamp", (), {"name": "desk", "watts": watts}),)
+    )
+    frozen = Freeze(START, START + timedelta(hours=1), "holidays")
+    spec = replace(BARE, policy=Policy(freezes=(frozen,)))
+    state = known["deployment"].initial
+    for event in (deployments.Requested("d1", spec, stored=True), deployments.StackAvailable(plan)):
+        state = known["deployment"].evolve(state, event)
 
-    for kind in bootstrap.step_kinds(ALL).values():
+    begun = Given(known["deployment"], state, START + timedelta(hours=2)).when(FreezeEnded())
+    (light,) = begun.decision.sends
+    lit = Given(known["lamp"], lamp.Dark()).when(light.command)
+    (told,) = Given(known["lamp"], lit.state).when(lamp.Burned(watts)).decision.sends
+    over = Given(known["deployment"], begun.state).when(told.command)
+
+    assert (light.stream, told.stream) == (lamp.stream("desk"), "deployment/d1")
+    assert over.state.status.value == status
+    assert reason in over.state.reason
+
+
+def test_whatever_a_step_starts_can_be_cancelled() -> None:
+    known = {one.name: one for one in parts.machines(CORES)}
+
+    for kind in parts.step_kinds(CORES).values():
         assert Cancel in machine.members(known[kind.machine].vocabulary.commands), kind.name
 
 
@@ -286,7 +320,7 @@ async def ended(engine: service.Engine, stream: messages.StreamName) -> visibili
 
 
 def test_a_step_with_wrong_words_is_refused() -> None:
-    step = bootstrap.step_kinds(ALL)["light-lamp"]
+    step = parts.step_kinds(CORES)["light-lamp"]
 
     with pytest.raises(errors.Rejected, match="name and watts"):
         step.start(PLAN, {"name": "desk"})
@@ -294,4 +328,4 @@ def test_a_step_with_wrong_words_is_refused() -> None:
 
 def test_two_step_kinds_of_one_name_are_refused() -> None:
     with pytest.raises(errors.Conflict, match="light-lamp"):
-        bootstrap.step_kinds((LAMPS, LAMPS))
+        parts.step_kinds([parts.core(LAMPS)] * 2)

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 
-from fairlead import loading
+from fairlead import errors, loading
 from fairlead import settings as settings_
 from fairlead.area import Area
 from fairlead.console.nouns import Noun
@@ -34,6 +34,10 @@ class StepKind:
     """The machine that it starts; it must know `messages.Cancel`, as a plan may be cancelled."""
 
 
+Parent = Callable[[Mapping[str, StepKind]], machine_.AnyMachine]
+"""Makes a machine that walks plans, of the step kinds of all areas by their names."""
+
+
 @dataclass(frozen=True, slots=True)
 class Core:
     """What every process on a store must know of an area."""
@@ -41,6 +45,7 @@ class Core:
     machines: Sequence[machine_.AnyMachine] = ()
     projections: Sequence[projections_.Projection] = ()
     steps: Sequence[StepKind] = ()
+    parents: Sequence[Parent] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +62,23 @@ class Platform:
 
 def core(area: Area) -> Core:
     return loading.make(area.core, Core)
+
+
+def machines(cores: Sequence[Core]) -> list[machine_.AnyMachine]:
+    """Those of all areas; one that walks plans can start the steps of each."""
+    kinds = step_kinds(cores)
+    made = [make(kinds) for core in cores for make in core.parents]
+    return [*(each for core in cores for each in core.machines), *made]
+
+
+def step_kinds(cores: Iterable[Core]) -> Mapping[str, StepKind]:
+    """Every step that a plan may have, by its name; no two areas may have the same."""
+    found: dict[str, StepKind] = {}
+    for step in (each for core in cores for each in core.steps):
+        if step.name in found:
+            raise errors.Conflict(f"two step kinds of one name: {step.name}", hint="rename one")
+        found[step.name] = step
+    return found
 
 
 def platform(area: Area, chosen: settings_.Settings) -> Platform | None:

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import structlog
 
-from fairlead import catalog, errors, loading
+from fairlead import catalog, loading
 from fairlead import settings as settings_
 from fairlead.area import Area, parts
 from fairlead.console.nouns import Noun
@@ -110,7 +110,7 @@ def installation(areas: Sequence[Area] = catalog.AREAS) -> Installation:
     """What every process on a store must know: the machines and projections of all areas."""
     cores = [parts.core(area) for area in areas]
     return Installation(
-        machines=[machine for core in cores for machine in core.machines],
+        machines=parts.machines(cores),
         views=[view for core in cores for view in core.projections],
         areas=areas,
     )
@@ -146,16 +146,6 @@ def _retention(chosen: settings_.Settings) -> housekeeping.Policy | None:
 def settings_groups(areas: Sequence[Area] = catalog.AREAS) -> Sequence[type]:
     """The groups of settings that areas declare."""
     return [group for area in areas if (group := parts.settings_group(area)) is not None]
-
-
-def step_kinds(areas: Sequence[Area] = catalog.AREAS) -> Mapping[str, parts.StepKind]:
-    """Every step that a plan may have, by its name; no two areas may have the same."""
-    found: dict[str, parts.StepKind] = {}
-    for step in (each for area in areas for each in parts.core(area).steps):
-        if step.name in found:
-            raise errors.Conflict(f"two step kinds of one name: {step.name}", hint="rename one")
-        found[step.name] = step
-    return found
 
 
 def log_transitions(told: Sequence[batch.EventRecord]) -> None:

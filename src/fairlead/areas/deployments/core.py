@@ -1,5 +1,7 @@
 """What every process on a store must know of deployments."""
 
+from collections.abc import Mapping
+
 from fairlead.area import parts
 from fairlead.areas.deployments.domain import migration, schedule
 from fairlead.areas.deployments.domain.deployment.machine import deployment
@@ -8,7 +10,7 @@ from fairlead.areas.deployments.domain.plan.graph import Kind
 from fairlead.areas.deployments.domain.ref import REF
 from fairlead.areas.deployments.domain.stack.machine import STACK
 from fairlead.areas.deployments.domain.trigger.machine import TRIGGER
-from fairlead.areas.rollouts import core as rollouts
+from fairlead.engine.machine import AnyMachine
 
 STEPS: tuple[parts.StepKind, ...] = (
     parts.StepKind(Kind.PG_MIGRATE.value, migration.start, migration.NAME),
@@ -17,10 +19,13 @@ STEPS: tuple[parts.StepKind, ...] = (
 
 
 def core() -> parts.Core:
-    kinds = (*STEPS, *rollouts.STEPS)
-    starters = {kind.name: kind.start for kind in kinds}
-    walked = deployment(starters, {kind.machine for kind in kinds})
     return parts.Core(
-        machines=(STACK, walked, MIGRATION, TRIGGER, REF, *schedule.MACHINES.values()),
+        machines=(STACK, MIGRATION, TRIGGER, REF, *schedule.MACHINES.values()),
         steps=STEPS,
+        parents=(_walked,),
     )
+
+
+def _walked(kinds: Mapping[str, parts.StepKind]) -> AnyMachine:
+    starters = {name: kind.start for name, kind in kinds.items()}
+    return deployment(starters, {kind.machine for kind in kinds.values()})

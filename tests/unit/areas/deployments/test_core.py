@@ -20,7 +20,7 @@ from tests.engines import events, state, tell, until
 from tests.unit.areas.deployments.domain.samples import SPEC
 from tests.unit.areas.deployments.recorded import RecordedPlatform
 
-MACHINES = parts.core(area.DEPLOYMENTS).machines
+MACHINES = parts.machines([parts.core(area.DEPLOYMENTS)])
 
 
 def built(store: protocol.Store, wall: clock.Clock, platform: RecordedPlatform) -> service.Engine:

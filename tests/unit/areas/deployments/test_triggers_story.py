@@ -30,7 +30,7 @@ from tests.unit.areas.deployments.specs import files
 from tests.unit.areas.deployments.triggers import payloads
 from tests.unit.areas.deployments.triggers.world import COMMIT, PATIENCE, SHOP, TARGET, world
 
-MACHINES = parts.core(DEPLOYMENTS).machines
+MACHINES = parts.machines([parts.core(DEPLOYMENTS)])
 
 
 async def test_a_push_to_a_real_git_server_is_deployed_and_so_is_a_branch_by_hand(

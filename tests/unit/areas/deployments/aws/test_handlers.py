@@ -37,7 +37,7 @@ from tests.unit.areas.deployments.aws.steps import APP, BUCKET, built, prepare
 from tests.unit.clients.aws.test_tasks import register_instance
 
 pytestmark = [pytest.mark.xdist_group("moto"), pytest.mark.slow]
-MACHINES = parts.core(area.DEPLOYMENTS).machines
+MACHINES = parts.machines([parts.core(area.DEPLOYMENTS)])
 PATIENCE = 240.0
 STATES = ("RUNNING", "STOPPED")
 CONTAINER = {"name": "migrate", "image": {"name": "shop"}}

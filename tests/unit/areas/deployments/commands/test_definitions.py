@@ -28,7 +28,9 @@ NOUNS = (definitions.CLUSTER_NOUN, definitions.ENVIRONMENT_NOUN, definitions.PUS
 async def tell(folder: Path) -> None:
     kept = sqlite.SqliteStore(folder / "fairlead.db")
     kept.migrate()
-    made = service.Engine(service.Parts(kept, parts.core(DEPLOYMENTS).machines, {}), perform=False)
+    made = service.Engine(
+        service.Parts(kept, parts.machines([parts.core(DEPLOYMENTS)]), {}), perform=False
+    )
     target = msgspec.to_builtins(reading.push_target(TARGET))
     async with made.running() as engine:
         await engines.tell(engine, "cluster/east", Store(files.CLUSTER, "ann"))

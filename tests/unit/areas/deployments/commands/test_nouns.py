@@ -45,7 +45,7 @@ class Terminal:
 async def tell(folder: Path) -> None:
     kept = sqlite.SqliteStore(folder / "fairlead.db")
     kept.migrate()
-    known = parts.core(DEPLOYMENTS).machines
+    known = parts.machines([parts.core(DEPLOYMENTS)])
     made = service.Engine(service.Parts(kept, known, {}), perform=False)
     async with made.running() as engine:
         for name, command in STORY:

@@ -22,7 +22,9 @@ TARGETS = (Target("prod", "shop", "a.yaml"), Target("prod", "till", "b.yaml"))
 async def tell(folder: Path) -> None:
     kept = sqlite.SqliteStore(folder / "fairlead.db")
     kept.migrate()
-    made = service.Engine(service.Parts(kept, parts.core(DEPLOYMENTS).machines, {}), perform=False)
+    made = service.Engine(
+        service.Parts(kept, parts.machines([parts.core(DEPLOYMENTS)]), {}), perform=False
+    )
     async with made.running() as engine:
         start = Start("t1", SOURCE, TARGETS, "push to main", "github:ann")
         await engines.tell(engine, "trigger/t1", start)

@@ -25,7 +25,7 @@ from tests.unit.areas.deployments.triggers.world import TARGET
 from tests.unit.web import rig
 
 __all__ = ["site"]
-MACHINES = parts.core(DEPLOYMENTS).machines
+MACHINES = parts.machines([parts.core(DEPLOYMENTS)])
 # The clocks of tests begin with the year 2030.
 YEARLY: dict[str, Any] = {
     "kind": "schedule",

@@ -26,10 +26,7 @@ from fairlead.engine.store import protocol
 from tests.fakes.checks import registry
 from tests.fakes.rollouts import FakePlatform
 
-MACHINES = (
-    *parts.core(deployments.DEPLOYMENTS).machines,
-    *parts.core(rollouts.ROLLOUTS).machines,
-)
+MACHINES = (*parts.machines([parts.core(deployments.DEPLOYMENTS), parts.core(rollouts.ROLLOUTS)]),)
 DATABASE, STACK = "fairlead_test_shop_goods", "fairlead-test/shop"
 SQL = {
     "0001_goods.sql": "CREATE TABLE goods (id int PRIMARY KEY); INSERT INTO goods VALUES (1)",
