@@ -10,17 +10,20 @@ import pytest
 import yaml
 
 from fairlead.areas.rollouts import rules
+from fairlead.areas.rollouts.kubernetes import provider_registry
 from fairlead.checks import providers, queries
 from fairlead.checks.servers import read
 from fairlead.checks.subject import Names
-from fairlead.clients.prometheus import BUILT_IN
 from fairlead.clients.webhooks import signature
 from fairlead.settings import MeasureSettings
 
 DOCS = Path(__file__).resolve().parents[2] / "docs"
 HOW_TO = DOCS / "how-to" / "judge-by-your-numbers.md"
 REFERENCE = DOCS / "reference" / "checks.md"
-NAMES = Names(BUILT_IN["istio"], dict.fromkeys(("namespace", "target", "service", "port"), "shop"))
+NAMES = Names(
+    provider_registry.found()["istio"].metrics,
+    dict.fromkeys(("namespace", "target", "service", "port"), "shop"),
+)
 PROVIDERS = providers.found(
     MeasureSettings(
         prometheus_url="http://prometheus:9090", hooks_hosts="shop.example, board.example"

@@ -27,7 +27,7 @@ from fairlead.areas.rollouts.ports import Slots
 from fairlead.checks import wiring
 from fairlead.checks.registry import Registry
 from fairlead.checks.subject import Names, Side, Subject
-from fairlead.clients.prometheus import BUILT_IN
+from fairlead.clients.prometheus import ENVOY
 from fairlead.engine import service, visibility
 from fairlead.engine.messages import command_id
 from fairlead.engine.store import sqlite
@@ -140,7 +140,7 @@ async def in_memory(
 
     def naming(about: Subject, side: Side) -> Names:
         revision = about.version(side).revision
-        return Names(BUILT_IN["envoy"], {"cluster": revision, **given.get(revision, {})})
+        return Names(ENVOY, {"cluster": revision, **given.get(revision, {})})
 
     # Ticks are real time, and the rollout's minutes are not.
     usual = {"prometheus_seconds": 1.0, "prometheus_tick_seconds": 0.01, "hooks_seconds": 1.0}

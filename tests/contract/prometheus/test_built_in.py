@@ -10,10 +10,11 @@ from pathlib import Path
 import pytest
 
 from fairlead.analysis.samples import Counted
+from fairlead.areas.rollouts.kubernetes import provider_registry
 from fairlead.checks.sources.prometheus import PrometheusSource
 from fairlead.checks.spec import Check, CheckKind
 from fairlead.clients.processes import clean_up
-from fairlead.clients.prometheus import BUILT_IN, Access, NoData, Prometheus, render
+from fairlead.clients.prometheus import ENVOY, Access, NoData, Prometheus, render
 from tests.contract.local.shop_versions import free_port, staged
 from tests.contract.prometheus.test_measures import about, asking
 from tools.servers.prometheus import PrometheusServer
@@ -103,7 +104,7 @@ async def test_istio_and_gateway_metrics_give_their_numbers(
 
     def query(provider: str, metric: str, **arguments: str) -> str:
         given = {"namespace": "shop", "interval": "30s", **arguments}
-        return render(BUILT_IN[provider][metric], given)
+        return render(provider_registry.found()[provider].metrics[metric], given)
 
     async with Prometheus(Access(server.url)) as client:
         rate = await first_value(client, query("istio", "request-success-rate", target="web"))
@@ -113,7 +114,7 @@ async def test_istio_and_gateway_metrics_give_their_numbers(
         absent = await client.instant(query("istio", "request-success-rate", target="w.b"))
         count = await first_value(client, query("istio", "request-count", target="web"))
         gateway = await first_value(
-            client, query("envoy-gateway", "request-success-rate", service="web", port="80")
+            client, query("gatewayApi", "request-success-rate", service="web", port="80")
         )
 
     assert rate == pytest.approx(95.0)
@@ -185,7 +186,7 @@ async def test_a_failing_version_behind_envoy_is_seen_through_prometheus(
 
             def query(metric: str, version: str) -> str:
                 given = {"cluster": version, "interval": "20s"}
-                return render(BUILT_IN["envoy"][metric], given)
+                return render(ENVOY[metric], given)
 
             async with stage.load(per_second=100).running() as load:
                 await load.at_least(300)

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import yaml
 
-from fairlead.clients.prometheus import BUILT_IN, Access, NoData, Prometheus, render
+from fairlead.areas.rollouts.kubernetes import provider_registry
+from fairlead.clients.prometheus import Access, NoData, Prometheus, render
 from tests.contract.prometheus.test_built_in import Page, first_value, istio, istio_time
 from tools.servers import prometheus
 from tools.servers.prometheus import PrometheusServer
@@ -105,12 +106,13 @@ async def test_the_small_prometheus_answers_the_built_in_metrics(
     ]
     given = {"namespace": "shop", "target": "web", "service": "web", "port": "80"}
     given["interval"] = "30s"
+    found = provider_registry.found()
 
     with PrometheusServer(tmp_path / "server", jobs=jobs(tmp_path, targets)) as server:
         async with Prometheus(Access(server.url)) as client:
             queries = {
-                provider: render(BUILT_IN[provider]["request-success-rate"], given)
-                for provider in ("istio", "envoy-gateway")
+                name: render(found[name].metrics["request-success-rate"], given)
+                for name in ("istio", "gatewayApi")
             }
             rates = {name: await first_value(client, each) for name, each in queries.items()}
             orders = await first_value(client, 'orders_total{namespace="shop",pod!=""}')
@@ -121,7 +123,7 @@ async def test_the_small_prometheus_answers_the_built_in_metrics(
         page.close()
 
     assert rates["istio"] == pytest.approx(90.0)
-    assert rates["envoy-gateway"] == pytest.approx(99.0)
+    assert rates["gatewayApi"] == pytest.approx(99.0)
     assert orders > 0
     assert counted == 3.0
     assert isinstance(noise, NoData)

@@ -3,8 +3,8 @@
 import datetime as dt
 
 from fairlead import errors
+from fairlead.areas.rollouts.kubernetes import provider_registry
 from fairlead.checks.subject import Names, Side, Subject, Version
-from fairlead.clients.prometheus import BUILT_IN
 
 NOW = dt.datetime(2030, 1, 1, 12, tzinfo=dt.UTC)
 MINUTE = dt.timedelta(minutes=1)
@@ -23,4 +23,4 @@ def naming(asked: Subject, side: Side) -> Names:
         raise errors.NotFound(f"no such rollout: {asked.name}", hint="look at their list")
     name = "shop" if side is Side.PRIMARY else f"shop-{side.value}"
     arguments = {"namespace": "team", "target": name, "service": name, "port": "80"}
-    return Names(BUILT_IN["istio"], arguments)
+    return Names(provider_registry.found()["istio"].metrics, arguments)

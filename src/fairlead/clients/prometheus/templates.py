@@ -138,51 +138,28 @@ def _escaped(name: str, literal: str, quote: str) -> Iterator[str]:
             yield character
 
 
-def _pair(all_requests: str, not_failed: str, buckets: str) -> dict[str, str]:
-    """Success in percent, requests, and the 99th percentile in milliseconds, of three selectors."""
-    good = f"{all_requests[:-1]},{not_failed}}}"
+def built_in(counter: str, good: str, buckets: str, labels: str) -> Mapping[str, str]:
+    """The built-in metrics: success in percent, requests, and the 99th percentile in milliseconds.
+
+    Of a counter of requests, the label of those that did not fail, and a histogram of times.
+    """
+    every, well = f"{counter}{{{labels}}}", f"{counter}{{{labels},{good}}}"
     return {
-        "request-success-rate": _SUCCESS.format(good=good, all=all_requests),
-        "request-count": _COUNT.format(all=all_requests),
-        "request-duration": _P99.format(buckets=buckets),
+        "request-success-rate": _SUCCESS.format(good=well, all=every),
+        "request-count": _COUNT.format(all=every),
+        "request-duration": _P99.format(buckets=f"{buckets}{{{labels}}}"),
     }
 
 
-def _envoy(labels: str) -> dict[str, str]:
-    return _pair(
-        f"envoy_cluster_upstream_rq_xx{{{labels}}}",
+def envoy(labels: str) -> Mapping[str, str]:
+    """As Envoy itself counts the requests of a cluster."""
+    return built_in(
+        "envoy_cluster_upstream_rq_xx",
         'envoy_response_code_class!="5"',
-        f"envoy_cluster_upstream_rq_time_bucket{{{labels}}}",
+        "envoy_cluster_upstream_rq_time_bucket",
+        labels,
     )
 
 
-_ISTIO_WORKLOAD = (
-    'reporter="destination",destination_workload_namespace="{{ namespace }}",'
-    'destination_workload=~"{{ target }}"'
-)
-_ISTIO_CLUSTER = (
-    'cluster_name="outbound|{{ port }}||{{ service }}.{{ namespace }}.svc.cluster.local"'
-)
-
-# Provider -> metric -> template. Arguments beside interval:
-BUILT_IN: Mapping[str, Mapping[str, str]] = {
-    # namespace, target: the workload, as Istio's own proxies count its requests.
-    "istio": _pair(
-        f"istio_requests_total{{{_ISTIO_WORKLOAD}}}",
-        'response_code!~"5.*"',
-        f"istio_request_duration_milliseconds_bucket{{{_ISTIO_WORKLOAD}}}",
-    ),
-    # namespace, service, port: as a gateway that istiod drives counts them.
-    "istio-gateway": _pair(
-        f"envoy_cluster_upstream_rq{{{_ISTIO_CLUSTER}}}",
-        'response_code_class!="5xx"',
-        f"envoy_cluster_upstream_rq_time_bucket{{{_ISTIO_CLUSTER}}}",
-    ),
-    # namespace, service, port: Envoy Gateway with `mergeBackends`, which alone counts each
-    # backend of a route by itself.
-    "envoy-gateway": _envoy(
-        'envoy_cluster_name="service/{{ namespace }}/{{ service }}/{{ port }}/http"'
-    ),
-    # cluster: any Envoy; on the local platform the version.
-    "envoy": _envoy('envoy_cluster_name="{{ cluster }}"'),
-}
+ENVOY = envoy('envoy_cluster_name="{{ cluster }}"')
+"""Of any Envoy; on the local platform a cluster is a version."""

@@ -3,41 +3,14 @@
 import pytest
 
 from fairlead import errors
-from fairlead.clients.prometheus import BUILT_IN, render
-
-ARGUMENTS = {
-    "namespace": "shop",
-    "target": "web",
-    "service": "web",
-    "port": "80",
-    "cluster": "v1",
-    "interval": "1m",
-}
+from fairlead.clients.prometheus import ENVOY, render
 
 
-def test_the_istio_metrics_are_those_of_the_reference() -> None:
-    rate = render(BUILT_IN["istio"]["request-success-rate"], ARGUMENTS)
-    duration = render(BUILT_IN["istio"]["request-duration"], ARGUMENTS)
+def test_a_counter_and_a_histogram_make_all_metrics_and_need_no_other_argument() -> None:
+    rendered = [render(text, {"cluster": "v1", "interval": "1m"}) for text in ENVOY.values()]
 
-    labels = (
-        'reporter="destination",destination_workload_namespace="shop",destination_workload=~"web"'
-    )
-    assert rate == (
-        f'(sum(rate(istio_requests_total{{{labels},response_code!~"5.*"}}[1m])) or vector(0))'
-        f" / sum(rate(istio_requests_total{{{labels}}}[1m])) * 100"
-    )
-    assert duration == (
-        "histogram_quantile(0.99, sum(rate("
-        f"istio_request_duration_milliseconds_bucket{{{labels}}}[1m])) by (le))"
-    )
-
-
-def test_every_provider_has_all_metrics_and_needs_no_other_argument() -> None:
-    for metrics in BUILT_IN.values():
-        rendered = [render(text, ARGUMENTS) for text in metrics.values()]
-
-        assert sorted(metrics) == ["request-count", "request-duration", "request-success-rate"]
-        assert not any("{{" in query for query in rendered)
+    assert sorted(ENVOY) == ["request-count", "request-duration", "request-success-rate"]
+    assert not any("{{" in query for query in rendered)
 
 
 @pytest.mark.parametrize(

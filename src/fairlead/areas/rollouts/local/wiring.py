@@ -28,7 +28,7 @@ from fairlead.checks import wiring as checks
 from fairlead.checks.registry import Registry
 from fairlead.checks.spec import PROMETHEUS
 from fairlead.checks.subject import Names, Naming, News, Side, Subject
-from fairlead.clients.prometheus import BUILT_IN
+from fairlead.clients import prometheus
 from fairlead.engine import messages as engine_messages
 from fairlead.engine import outbox, service, visibility
 from fairlead.engine.store import protocol
@@ -141,7 +141,7 @@ def platform(chosen: settings_.Settings) -> parts.Platform:
 def named(about: Subject, side: Side) -> Names:
     """Under which name Envoy, and whoever scrapes it, counts a slot."""
     revision = about.version(side).revision
-    return Names(BUILT_IN["envoy"], {"cluster": envoy_mapping.cluster(Slot(side.value), revision)})
+    return Names(prometheus.ENVOY, {"cluster": envoy_mapping.cluster(Slot(side.value), revision)})
 
 
 async def _take_over(engine: service.Engine, names: Sequence[str], queue: str) -> None:

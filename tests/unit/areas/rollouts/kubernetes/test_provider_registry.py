@@ -15,9 +15,17 @@ from fairlead.areas.rollouts.kubernetes import (
     wiring,
 )
 from fairlead.areas.rollouts.kubernetes.routing.provider import Provider
+from fairlead.clients.prometheus import render
 from fairlead.kubernetes import schema
 from tests.unit.areas.rollouts.kubernetes.snapshot import canary
 
+ARGUMENTS = {
+    "namespace": "shop",
+    "target": "web",
+    "service": "web",
+    "port": "80",
+    "interval": "1m",
+}
 FILE = '''
 """A mesh of paper: it splits nothing, and counts what it does not split."""
 
@@ -102,3 +110,25 @@ def test_each_that_ships_has_all_that_is_asked_of_one(name: str) -> None:
     assert isinstance(found, Provider)
     assert found.name == name
     assert found.words() is not None
+    rendered = [render(text, ARGUMENTS) for text in found.metrics.values()]
+    assert not any("{{" in query for query in rendered)
+    assert sorted(found.metrics) in (
+        [],
+        ["request-count", "request-duration", "request-success-rate"],
+    )
+
+
+def test_the_istio_metrics_are_those_of_the_reference() -> None:
+    metrics = provider_registry.found()["istio"].metrics
+    labels = (
+        'reporter="destination",destination_workload_namespace="shop",destination_workload=~"web"'
+    )
+
+    assert render(metrics["request-success-rate"], ARGUMENTS) == (
+        f'(sum(rate(istio_requests_total{{{labels},response_code!~"5.*"}}[1m])) or vector(0))'
+        f" / sum(rate(istio_requests_total{{{labels}}}[1m])) * 100"
+    )
+    assert render(metrics["request-duration"], ARGUMENTS) == (
+        "histogram_quantile(0.99, sum(rate("
+        f"istio_request_duration_milliseconds_bucket{{{labels}}}[1m])) by (le))"
+    )

@@ -47,7 +47,7 @@ from fairlead.areas.rollouts.kubernetes.routing.provider import (
     beside,
 )
 from fairlead.areas.rollouts.rules import Words
-from fairlead.clients.prometheus import BUILT_IN
+from fairlead.clients import prometheus
 from fairlead.kubernetes.objects import Resource
 from fairlead.kubernetes.schema import Rule
 from fairlead.kubernetes.writes import compare
@@ -87,12 +87,16 @@ class GatewayWords(Words, frozen=True):
     delay: float | None = None
 
 
+_CLUSTER = 'envoy_cluster_name="service/{{ namespace }}/{{ service }}/{{ port }}/http"'
+"""Envoy Gateway with `mergeBackends`, which alone counts each backend of a route by itself."""
+
+
 class GatewayApi:
     """A rollout's route as an HTTPRoute."""
 
     name = "gatewayApi"
     words: type[msgspec.Struct] = GatewayWords
-    metrics: Mapping[str, str] = BUILT_IN["envoy-gateway"]
+    metrics: Mapping[str, str] = prometheus.envoy(_CLUSTER)
     adopted = "routeName"
     apis: Sequence[Resource] = (HTTP_ROUTES,)
 

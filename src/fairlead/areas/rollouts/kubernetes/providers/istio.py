@@ -44,7 +44,7 @@ from fairlead.areas.rollouts.kubernetes.routing.provider import (
     beside,
 )
 from fairlead.areas.rollouts.rules import Words
-from fairlead.clients.prometheus import BUILT_IN
+from fairlead.clients import prometheus
 from fairlead.kubernetes.objects import Resource
 from fairlead.kubernetes.schema import Rule
 from fairlead.traffic.routes import Route
@@ -93,7 +93,14 @@ class Istio:
 
     name = "istio"
     words: type[msgspec.Struct] = IstioWords
-    metrics: Mapping[str, str] = BUILT_IN["istio"]
+    metrics: Mapping[str, str] = prometheus.built_in(
+        "istio_requests_total",
+        'response_code!~"5.*"',
+        "istio_request_duration_milliseconds_bucket",
+        # The workload, as Istio's own proxies count its requests.
+        'reporter="destination",destination_workload_namespace="{{ namespace }}",'
+        'destination_workload=~"{{ target }}"',
+    )
     adopted = "vsName"
     apis: Sequence[Resource] = (VIRTUAL_SERVICES, DESTINATION_RULES)
 
