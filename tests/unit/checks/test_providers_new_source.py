@@ -1,16 +1,18 @@
-"""A new metric source is one new file: here it is, and nothing else was edited."""
+"""A new metric source, gate or notifier is one new file: nothing else was edited."""
 
 import datetime as dt
 from pathlib import Path
 
 import pytest
 
+from fairlead import loading
 from fairlead.analysis.conditions import Phase
 from fairlead.areas.rollouts import handlers, rules
 from fairlead.areas.rollouts.domain import messages
-from fairlead.checks import providers, sources, wiring
+from fairlead.checks import gates, notifiers, providers, sources, wiring
 from fairlead.checks.registry import Registry
-from fairlead.checks.subject import Side
+from fairlead.checks.spec import Check, CheckKind
+from fairlead.checks.subject import News, Side
 from fairlead.engine import outbox
 from fairlead.engine.messages import StreamName
 from fairlead.settings import MeasureSettings
@@ -38,6 +40,50 @@ def provider(settings):
         yield Letters()
 
     return Provider(opened, lambda check, release, names: [("query", "empty")] * (not check.query))
+'''
+
+
+GATE = '''
+"""A gate that opens where its query says so."""
+
+import contextlib
+
+from fairlead.checks.provider import Provider
+
+
+class Doorman:
+    async def is_open(self, check, about):
+        return check.query == "please", "asked nicely"
+
+
+def provider(settings):
+    @contextlib.asynccontextmanager
+    async def opened(world):
+        yield Doorman()
+
+    return Provider(opened, lambda check, release, names: [("query", "empty")] * (not check.query))
+'''
+NOTIFIER = '''
+"""A notifier that keeps what it hears."""
+
+import contextlib
+
+from fairlead.checks.provider import Provider
+
+HEARD = []
+
+
+class Diary:
+    async def notify(self, news):
+        HEARD.append(news.text)
+
+
+def provider(settings):
+    @contextlib.asynccontextmanager
+    async def opened(world):
+        yield Diary()
+
+    return Provider(opened)
 '''
 
 
@@ -79,3 +125,36 @@ def test_what_it_refuses_is_refused_before_anything_is_asked() -> None:
 
     assert known.problems(empty, "team/shop", names) == (("query", "empty"),)
     assert known.problems(sound, "team/shop", names) == ()
+
+
+async def test_a_gate_that_is_only_a_file_is_asked_and_says_what_it_refuses(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "doorman.py").write_text(GATE)
+    monkeypatch.setattr(gates, "__path__", [*gates.__path__, str(tmp_path)])
+    registry, names = Registry(), naming(about(), Side.CANARY)
+    asked, refused, empty = (
+        Check("ask", query, CheckKind.GATE, source="doorman") for query in ("please", "now", "")
+    )
+
+    async with wiring.opened(MeasureSettings(), registry, naming, lambda: NOW):
+        told = [await registry.gate(each).is_open(each, about()) for each in (asked, refused)]
+
+    assert told == [(True, "asked nicely"), (False, "asked nicely")]
+    known = providers.found(MeasureSettings())
+    assert known.problems(empty, "team/shop", names) == (("query", "empty"),)
+    assert known.problems(asked, "team/shop", names) == ()
+
+
+async def test_a_notifier_that_is_only_a_file_hears_the_news(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "diary.py").write_text(NOTIFIER)
+    monkeypatch.setattr(notifiers, "__path__", [*notifiers.__path__, str(tmp_path)])
+    registry = Registry()
+
+    async with wiring.opened(MeasureSettings(), registry, naming, lambda: NOW):
+        await registry.notify(News("team/shop", "Promoted", "v2 has all traffic", NOW))
+
+    heard = loading.load("fairlead.checks.notifiers.diary:HEARD", list)
+    assert heard == ["v2 has all traffic"]

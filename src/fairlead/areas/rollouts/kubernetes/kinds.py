@@ -29,7 +29,7 @@ from fairlead.areas.rollouts.kubernetes import (
 )
 from fairlead.areas.rollouts.kubernetes.applied_orders import STANDING_BY, AppliedOrders
 from fairlead.areas.rollouts.kubernetes.parsing import ParsedRollout
-from fairlead.areas.rollouts.kubernetes.requester import Permitted
+from fairlead.areas.rollouts.kubernetes.routing.permitted import Permitted
 from fairlead.areas.rollouts.kubernetes.routing.provider import Provider
 from fairlead.checks.spec import Check
 from fairlead.checks.subject import Names
@@ -176,7 +176,7 @@ class RolloutKinds:
         unknown = [(f"spec.provider.{found.provider}", "unknown provider")]
         if found.provider not in self.providers:
             return unknown
-        return [*self.permitted.problems(found), *self._asked(found)]
+        return [*requester.beyond(found, self.permitted), *self._asked(found)]
 
     def needs(self, new: Object, old: Object | None) -> Sequence[Need]:
         """The rights that whoever writes this must have; of one that made no sense before, all."""

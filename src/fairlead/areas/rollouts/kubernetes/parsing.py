@@ -54,6 +54,13 @@ class ParsedRollout:
     paused: bool = False
     override: bool = False
 
+    def field(self, path: str = "") -> str:
+        """Where a field of the provider's words stands in the object, or all of them do."""
+        if not self.is_istio:
+            return f"spec.provider.{self.provider}{path and f'.{path}'}"
+        # There the word of the provider for a route of ours has another name.
+        return f"spec{path and f'.{path}'}".replace(".virtualService", ".virtualServiceSpec", 1)
+
     @property
     def adopts(self) -> bool:
         """Whether something of others is changed, and must be given back."""

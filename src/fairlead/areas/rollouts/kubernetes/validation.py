@@ -45,9 +45,8 @@ def of_snapshot(parsed: ParsedRollout, provider: Provider, snapshot: Snapshot) -
         return [(f"spec.provider.{provider.name}", f"this cluster has no {missing[0]}")]
     site = children.site(parsed)
     found = provider.problems(site, observe_cluster.found(provider, site, snapshot))
-    under = "spec" if parsed.is_istio else f"spec.provider.{provider.name}"
     return [
-        *((f"{under}.{path}", reason) for path, reason in found),
+        *((parsed.field(path), reason) for path, reason in found),
         *_service(parsed, snapshot),
         *_overlaps(parsed, snapshot),
     ]

@@ -14,6 +14,7 @@ from fairlead.areas.rollouts.kubernetes import (
     validation,
     wiring,
 )
+from fairlead.areas.rollouts.kubernetes.routing.permitted import Permitted
 from fairlead.areas.rollouts.kubernetes.routing.provider import Provider
 from fairlead.clients.prometheus import render
 from fairlead.kubernetes import schema
@@ -53,6 +54,10 @@ class Paper(ReplicaRatio):
 
     def unsupported(self, strategy, *, is_target):
         return [("spec.strategy.mirror", "paper has one side")] if strategy.mirror else []
+
+    def beyond(self, site, permitted):
+        asked = site.desired.get("folder")
+        return [("folder", "not for everybody")] if asked not in (None, *permitted.hosts) else []
 
 
 def provider():
@@ -97,6 +102,17 @@ def test_what_it_cannot_do_is_refused() -> None:
     asked = canary(provider={"paperMesh": {}}, strategy={"steps": [10], "mirror": 5})
 
     assert ("spec.strategy.mirror", "paper has one side") in validation.of_object(asked)
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_it_asks_for_beyond_its_namespace_is_its_own_to_say() -> None:
+    asked, kinds = canary(provider={"paperMesh": {"folder": "archive"}}), wiring.canaries()
+
+    refused = kinds.review(asked, None)
+    kinds.permitted = Permitted(hosts=("archive",))
+
+    assert refused == [("spec.provider.paperMesh.folder", "not for everybody")]
+    assert kinds.review(asked, None) == []
 
 
 def test_without_the_file_there_is_no_such_field() -> None:

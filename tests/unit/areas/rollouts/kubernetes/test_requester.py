@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from fairlead.areas.rollouts.kubernetes import requester, wiring
-from fairlead.areas.rollouts.kubernetes.requester import Permitted
+from fairlead.areas.rollouts.kubernetes.routing.permitted import Permitted
 from fairlead.kubernetes.kinds import InvalidSpec
 from fairlead.settings import OperatorSettings
 from tests.unit.areas.rollouts.kubernetes.snapshot import FakeSnapshot, Json, canary

@@ -141,3 +141,17 @@ def test_a_look_refuses_what_admission_would_have_refused() -> None:
 
     with pytest.raises(InvalidSpec, match=SELECTOR):
         wiring.canaries().observe(bad, FakeSnapshot())
+
+
+def test_what_is_wrong_with_a_route_is_told_by_the_field_of_its_own_kind() -> None:
+    wrong = {"hosts": ["shop"], "http": [{"route": [{"destination": {"host": ""}}]}]}
+    made = {**canary(), "kind": "IstioCanaryDeployment"}
+    made["spec"] = {**made["spec"], "virtualServiceSpec": wrong}
+    del made["spec"]["provider"]
+
+    told = validation.of_snapshot(
+        parsing.read(made), wiring.canaries().providers["istio"], FakeSnapshot()
+    )
+
+    at = "spec.virtualServiceSpec.http[0].route[0].destination.host"
+    assert (at, "must name a host") in told

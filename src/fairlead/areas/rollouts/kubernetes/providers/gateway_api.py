@@ -17,7 +17,7 @@ generation, and the delay has passed; Envoy Gateway was seen to need 21 to 55 ms
 """
 
 import datetime as dt
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -25,7 +25,6 @@ import msgspec
 
 from fairlead import errors
 from fairlead.areas.rollouts.domain.observation import ObservedRoute
-from fairlead.areas.rollouts.domain.plan.strategy import Strategy
 from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.areas.rollouts.kubernetes.routing import (
     backend_weights,
@@ -41,6 +40,7 @@ from fairlead.areas.rollouts.kubernetes.routing.provider import (
     Found,
     Object,
     Open,
+    Provider,
     Ref,
     Site,
     Write,
@@ -91,7 +91,7 @@ _CLUSTER = 'envoy_cluster_name="service/{{ namespace }}/{{ service }}/{{ port }}
 """Envoy Gateway with `mergeBackends`, which alone counts each backend of a route by itself."""
 
 
-class GatewayApi:
+class GatewayApi(Provider):
     """A rollout's route as an HTTPRoute."""
 
     name = "gatewayApi"
@@ -99,10 +99,6 @@ class GatewayApi:
     metrics: Mapping[str, str] = prometheus.envoy(_CLUSTER)
     adopted = "routeName"
     apis: Sequence[Resource] = (HTTP_ROUTES,)
-
-    def unsupported(self, strategy: Strategy, *, is_target: bool) -> Iterable[tuple[str, str]]:
-        del strategy, is_target
-        return ()
 
     def delay(self, site: Site) -> float:
         return float(site.desired.get("delay", DELAY))

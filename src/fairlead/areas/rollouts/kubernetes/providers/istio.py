@@ -22,7 +22,6 @@ import msgspec
 
 from fairlead import errors
 from fairlead.areas.rollouts.domain.observation import ObservedRoute
-from fairlead.areas.rollouts.domain.plan.strategy import Strategy
 from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.areas.rollouts.kubernetes.routing import (
     backend_weights,
@@ -31,6 +30,7 @@ from fairlead.areas.rollouts.kubernetes.routing import (
     route_object,
 )
 from fairlead.areas.rollouts.kubernetes.routing.matching import Condition
+from fairlead.areas.rollouts.kubernetes.routing.permitted import Permitted
 from fairlead.areas.rollouts.kubernetes.routing.provider import (
     Apply,
     Backend,
@@ -38,6 +38,7 @@ from fairlead.areas.rollouts.kubernetes.routing.provider import (
     Found,
     Object,
     Open,
+    Provider,
     Ref,
     Site,
     Write,
@@ -88,7 +89,7 @@ class IstioWords(Words, frozen=True):
     delay: float | None = None
 
 
-class Istio:
+class Istio(Provider):
     """A rollout's route as a VirtualService."""
 
     name = "istio"
@@ -104,10 +105,6 @@ class Istio:
     adopted = "vsName"
     apis: Sequence[Resource] = (VIRTUAL_SERVICES, DESTINATION_RULES)
 
-    def unsupported(self, strategy: Strategy, *, is_target: bool) -> Iterable[tuple[str, str]]:
-        del strategy, is_target
-        return ()
-
     def delay(self, site: Site) -> float:
         return float(site.desired.get("delay", DELAY))
 
@@ -119,6 +116,11 @@ class Istio:
 
     def problems(self, site: Site, found: Found) -> tuple[tuple[str, str], ...]:
         return tuple(_problems(site, found))
+
+    def beyond(self, site: Site, permitted: Permitted) -> Iterable[tuple[str, str]]:
+        spec = site.desired.get("virtualService") or {}
+        found = permitted.route(spec.get("gateways"), spec.get("hosts"), site.namespace)
+        return [(f"virtualService.{path}", reason) for path, reason in found]
 
     def writes(self, site: Site, wanted: DesiredRoute, found: Found) -> tuple[Write, ...]:
         held = _carrier(site, found)
@@ -436,7 +438,11 @@ def _malformed(desired: object) -> Iterator[tuple[str, str]]:
         yield "virtualService", "must be the spec of a VirtualService"
         return
     hosts = desired.get("hosts", ["*"])
-    if not isinstance(hosts, list) or not hosts or not all(map(_is_text, hosts)):
+    if (
+        not isinstance(hosts, list)
+        or not hosts
+        or not all(one and isinstance(one, str) for one in hosts)
+    ):
         yield "virtualService.hosts", "must be a list of host names"
     for section in _SECTIONS:
         rules = desired.get(section, [])
@@ -457,7 +463,8 @@ def _malformed_rule(rule: object, path: str) -> Iterator[tuple[str, str]]:
         return
     for index, one in enumerate(route):
         destination = one.get("destination") if isinstance(one, Mapping) else None
-        if not isinstance(destination, Mapping) or not _is_text(destination.get("host")):
+        host = destination.get("host") if isinstance(destination, Mapping) else None
+        if not isinstance(host, str) or not host:
             yield f"{path}.route[{index}].destination.host", "must name a host"
         elif not isinstance(one.get("weight", 0), int) or one.get("weight", 0) < 0:
             yield f"{path}.route[{index}].weight", "must be a whole number, 0 or more"
@@ -491,7 +498,3 @@ def _check_able(site: Site, spec: Object, route: Route) -> None:
                 f"the route already mirrors to: {mirror.get('host')}",
                 hint="remove mirror from the VirtualService or from the strategy",
             )
-
-
-def _is_text(value: object) -> bool:
-    return isinstance(value, str) and bool(value)

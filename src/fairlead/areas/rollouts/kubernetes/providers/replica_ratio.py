@@ -18,6 +18,7 @@ from fairlead.areas.rollouts.kubernetes.routing.provider import (
     Apply,
     DesiredRoute,
     Found,
+    Provider,
     Ref,
     Site,
     Write,
@@ -44,7 +45,7 @@ class ReplicasWords(Words, frozen=True):
     delay: float | None = None
 
 
-class ReplicaRatio:
+class ReplicaRatio(Provider):
     """A rollout's route as the selector of its own Service."""
 
     name = "replicas"

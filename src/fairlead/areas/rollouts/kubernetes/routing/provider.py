@@ -14,6 +14,7 @@ import msgspec
 from fairlead.areas.rollouts.domain.observation import ObservedRoute
 from fairlead.areas.rollouts.domain.plan.strategy import Strategy
 from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.areas.rollouts.kubernetes.routing.permitted import Permitted
 from fairlead.kubernetes.objects import Resource
 from fairlead.traffic.routes import Route
 
@@ -125,7 +126,10 @@ class Open(msgspec.Struct, frozen=True, kw_only=True, rename="camel"):
 
 @runtime_checkable
 class Provider(Protocol):
-    """One way of routing: Istio, Gateway API, or the ratio of replicas."""
+    """One way of routing: Istio, Gateway API, or the ratio of replicas.
+
+    Who inherits from it has what most have: nothing that is unsupported or asks for more.
+    """
 
     name: str
     """The field of `spec.provider` that chooses it."""
@@ -144,7 +148,8 @@ class Provider(Protocol):
 
     def unsupported(self, strategy: Strategy, *, is_target: bool) -> Iterable[tuple[str, str]]:
         """What it cannot do, as pairs of a field of the spec and a reason."""
-        ...
+        del strategy, is_target
+        return ()
 
     def delay(self, site: Site) -> float:
         """Seconds after which proxies are held to know a write, or a ready endpoint."""
@@ -161,6 +166,11 @@ class Provider(Protocol):
         Read with the object; `InvalidSpec` and no child is written while there is one.
         """
         ...
+
+    def beyond(self, site: Site, permitted: Permitted) -> Iterable[tuple[str, str]]:
+        """What the request asks for beyond its namespace that the operator does not permit."""
+        del site, permitted
+        return ()
 
     def writes(self, site: Site, wanted: DesiredRoute, found: Found) -> tuple[Write, ...]:
         """What is to be written so that the route is as desired; nothing where it is already.
