@@ -106,7 +106,7 @@ def wall() -> HandWoundClock:
 
 
 @dataclass(frozen=True, slots=True)
-class Cast:
+class Setup:
     """What one test's engine knows and does."""
 
     handlers: outbox.Handlers = field(default_factory=dict)
@@ -118,9 +118,9 @@ class Cast:
 
 
 def engine(
-    store: protocol.Store, wall: clock.Clock | None = None, cast: Cast | None = None
+    store: protocol.Store, wall: clock.Clock | None = None, cast: Setup | None = None
 ) -> service.Engine:
-    cast = cast or Cast()
+    cast = cast or Setup()
     tuning = service.Tuning(lease=LEASE, in_flight=cast.in_flight)
     parts = service.Parts(
         store,

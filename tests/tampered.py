@@ -116,7 +116,7 @@ class _Transaction:
         self.number = transaction.number
         self.epoch = transaction.epoch
 
-    def load(self, wanted: protocol.Wanted) -> protocol.Loaded:
+    def load(self, wanted: protocol.Needed) -> protocol.Loaded:
         with self._tampering.around("load", wanted):
             return self._transaction.load(wanted)
 

@@ -15,7 +15,7 @@ LEFT = (
     "Anchorage", "Berth", "Desk", "Door", "Duties", "Flotilla", "Founded", "Gear", "GoingHome",
     "GoTogether", "Herald", "HomeBegan", "Lexicon", "LookAsked", "MoveBegan", "PartWays",
     "Refounded", "Repertoire", "Shipyard", "Sighted", "Spoken", "Straightened", "Surroundings",
-    "TakenBack", "Tempo", "AT_HOME",
+    "TakenBack", "Tempo", "Wanted", "AT_HOME",
 )  # fmt: skip
 """Names that left; what they are called now is in docs and code."""
 

@@ -11,7 +11,7 @@ from fairlead.engine import messages
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
-from tests.engines import Cast, Home, engine, events, serves, state, tell
+from tests.engines import Home, Setup, engine, events, serves, state, tell
 
 NOW = 1_000_000
 FIRST = {"stream": 0, "seq": 0, "n": 0}
@@ -46,13 +46,13 @@ def write(session: protocol.Session, **what: Any) -> None:
     every = {"machine": None, "before": None, "ended": None, "scope": "", "limit": 999}
     names = [row[1] for row in session.rows("list_streams", **every)]
     with session.transaction() as transaction:
-        transaction.load(protocol.Wanted(names))
+        transaction.load(protocol.Needed(names))
         transaction.write(protocol.Writes(NOW, **what))
 
 
 def load(session: protocol.Session, *names: str, **wanted: Any) -> protocol.Loaded:
     with session.transaction() as transaction:
-        return transaction.load(protocol.Wanted(list(names), **wanted))
+        return transaction.load(protocol.Needed(list(names), **wanted))
 
 
 def state_of(number: int, seen: int, version: int) -> protocol.NewState:
@@ -82,7 +82,7 @@ def test_streams_found_on_the_way_are_loaded_in_the_same_transaction(
 
     for careful in (False, True):
         with session.transaction() as transaction:
-            transaction.load(protocol.Wanted(["fan/1"], careful=careful))
+            transaction.load(protocol.Needed(["fan/1"], careful=careful))
             more = transaction.more(["fan/2", "fan/3"])
 
         assert [row.name for row in more] == ["fan/2"]
@@ -90,7 +90,7 @@ def test_streams_found_on_the_way_are_loaded_in_the_same_transaction(
 
 def test_a_transaction_without_a_write_leaves_no_trace(session: protocol.Session) -> None:
     with session.transaction() as transaction:
-        transaction.load(protocol.Wanted(["fan/1"]))
+        transaction.load(protocol.Needed(["fan/1"]))
         transaction.number(1)
 
     assert load(session, "fan/1").streams == []
@@ -101,7 +101,7 @@ def test_a_transaction_that_fails_leaves_no_trace_and_the_session_goes_on(
 ) -> None:
     def fail() -> None:
         with session.transaction() as transaction:
-            transaction.load(protocol.Wanted(["fan/1"], careful=True))
+            transaction.load(protocol.Needed(["fan/1"], careful=True))
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -117,7 +117,7 @@ def test_numbers_for_new_streams_are_never_given_twice(
     given: list[int] = []
     for each in (session, rival, session):
         with each.transaction() as transaction:
-            transaction.load(protocol.Wanted([]))
+            transaction.load(protocol.Needed([]))
             numbers = list(transaction.number(2))
             rows = [stream(number) for number in numbers]
             transaction.write(protocol.Writes(NOW, streams=rows))
@@ -128,7 +128,7 @@ def test_numbers_for_new_streams_are_never_given_twice(
 
 def test_many_numbers_are_given_at_once(session: protocol.Session) -> None:
     with session.transaction() as transaction:
-        transaction.load(protocol.Wanted([]))
+        transaction.load(protocol.Needed([]))
         numbers = [*transaction.number(2500), *transaction.number(1)]
 
     assert len(set(numbers)) == 2501
@@ -430,7 +430,7 @@ async def test_a_stream_of_a_hundred_thousand_events_goes_on_from_its_state_row(
     home: Home, wall: HandWoundClock
 ) -> None:
     """The events are even gone: had anybody read them, the sum would not be what it is."""
-    async with engine(home.store(), wall, Cast(perform=False)).running() as running:
+    async with engine(home.store(), wall, Setup(perform=False)).running() as running:
         await tell(running, "counter/a", machines.Add(1))
         home.sql("DELETE FROM events")
         home.sql("""UPDATE streams SET version = 100000, state = '{"total":50}'""")

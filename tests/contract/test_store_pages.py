@@ -26,7 +26,7 @@ def fill(session: protocol.Session, sizes: list[int]) -> None:
         protocol.NewEffect(1, n, 0, "Carry", 1, text, False, None) for n, text in enumerate(data, 1)
     ]
     with session.transaction() as transaction:
-        transaction.load(protocol.Wanted([]))
+        transaction.load(protocol.Needed([]))
         transaction.write(protocol.Writes(NOW, streams=streams, events=events, effects=effects))
     for n, text in enumerate(data, 1):
         row = msgspec.json.encode([[f"{n:09}", text]]).decode()

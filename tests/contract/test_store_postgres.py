@@ -48,7 +48,7 @@ def test_a_careful_load_waits_for_the_other_and_sees_what_it_left(sessions: Pair
         seen.append(load(second, "fan/1", careful=True).streams[0].version)
 
     with first.transaction() as transaction:
-        transaction.load(protocol.Wanted(["fan/1"], careful=True))
+        transaction.load(protocol.Needed(["fan/1"], careful=True))
         waiting = threading.Thread(target=wait)
         waiting.start()
         started.wait()
@@ -65,11 +65,11 @@ def test_a_stream_found_on_the_way_is_not_waited_for(sessions: Pair) -> None:
 
     def needs_both() -> None:
         with second.transaction() as other:
-            other.load(protocol.Wanted(["fan/2"], careful=True))
+            other.load(protocol.Needed(["fan/2"], careful=True))
             other.more(["fan/1"])
 
     with first.transaction() as transaction:
-        transaction.load(protocol.Wanted(["fan/1"], careful=True))
+        transaction.load(protocol.Needed(["fan/1"], careful=True))
         with pytest.raises(protocol.Lost):
             needs_both()
 
@@ -79,7 +79,7 @@ def test_without_care_the_second_to_commit_loses(sessions: Pair) -> None:
 
     def overtaken() -> None:
         with second.transaction() as late:
-            late.load(protocol.Wanted(["fan/1"]))
+            late.load(protocol.Needed(["fan/1"]))
             write(first, states=[state_of(1, 1, 2)], events=[event(1, 2)])
             late.write(protocol.Writes(NOW, states=[state_of(1, 1, 2)], events=[event(1, 2)]))
 
@@ -95,7 +95,7 @@ def test_a_statement_whose_preparation_was_cut_short_is_prepared_again(sessions:
 
     def write_seq(seq: int, *, seen: int) -> None:
         with second.transaction() as transaction:
-            transaction.load(protocol.Wanted(["fan/1"]))
+            transaction.load(protocol.Needed(["fan/1"]))
             states, events = [state_of(1, seen, seq)], [event(1, seq)]
             transaction.write(protocol.Writes(NOW, states=states, events=events))
 
@@ -117,7 +117,7 @@ def test_a_careful_look_at_a_hold_keeps_it_from_being_freed_meanwhile(sessions: 
     )
 
     with first.transaction() as transaction:
-        loaded = transaction.load(protocol.Wanted(["fan/1"], settles=[hold], careful=True))
+        loaded = transaction.load(protocol.Needed(["fan/1"], settles=[hold], careful=True))
         freeing.start()
         assert loaded.held == frozenset({hold})
         transaction.write(protocol.Writes(NOW, settled=[hold]))
@@ -147,7 +147,7 @@ async def test_the_feed_keeps_a_streams_events_in_order_where_an_older_transacti
     first, second = sessions
 
     with second.transaction() as older:
-        older.load(protocol.Wanted(["fan/1"], careful=True))
+        older.load(protocol.Needed(["fan/1"], careful=True))
         write(first, states=[state_of(2, 1, 2)], events=[event(2, 2)])
         older.more(["fan/2"])
         both = [event(2, 3), event(2, 4)]
@@ -233,7 +233,7 @@ def test_a_connection_that_breaks_is_unavailable(sessions: Pair, postgres_home: 
     with pytest.raises(errors.Unavailable, match="did not answer"):
         first.rows("count_rows")
     with pytest.raises(errors.Unavailable), second.transaction() as transaction:
-        transaction.load(protocol.Wanted(["fan/1"]))
+        transaction.load(protocol.Needed(["fan/1"]))
 
 
 def test_tables_that_are_gone_are_unavailable_with_a_hint(postgres_url: str) -> None:

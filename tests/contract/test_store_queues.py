@@ -100,7 +100,7 @@ def test_a_batch_that_was_loaded_before_a_move_leaves_nothing_behind(postgres_ho
 
     def decided(*, careful: bool, moved: bool = False) -> None:
         with one.transaction() as transaction:
-            (row,) = transaction.load(protocol.Wanted(["fan/1"], careful=careful)).streams
+            (row,) = transaction.load(protocol.Needed(["fan/1"], careful=careful)).streams
             if moved:
                 two.script([("move_streams", values), ("move_effects", values)])
             state = protocol.NewState(1, row.version, 2, "Cargo", 1, "{}", None)

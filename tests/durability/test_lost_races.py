@@ -119,7 +119,7 @@ async def test_locks_of_a_worker_that_fell_silent_are_taken_from_it(
     with contextlib.closing(story_setup.store().open()) as session:
         # Its machine is suspended between what it read under lock and what it would write.
         silent = session.transaction()
-        silent.__enter__().load(protocol.Wanted([depot], careful=True))
+        silent.__enter__().load(protocol.Needed([depot], careful=True))
 
         async with story.engine(story_setup, story_setup.store()).running() as running:
             await story.over(running, story_setup.size)

@@ -34,7 +34,7 @@ def filled(home: Home) -> Home:
     head = protocol.NewStream(1, "depot/large", "depot", EVENTS, "Idle", 1, "{}", None)
     events = [protocol.NewEvent(1, n, "Sent", 1, data, "a test") for n in range(1, EVENTS + 1)]
     with session.transaction() as transaction:
-        transaction.load(protocol.Wanted([]))
+        transaction.load(protocol.Needed([]))
         transaction.write(protocol.Writes(0, streams=[head], events=events))
     session.close()
     return home

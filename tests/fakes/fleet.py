@@ -12,8 +12,7 @@ from typing import Any
 
 from fairlead import bootstrap, catalog
 from fairlead.analysis.limits import Limits
-from fairlead.areas.rollouts import detail, handlers, projection
-from fairlead.areas.rollouts import requests as door
+from fairlead.areas.rollouts import detail, handlers, projection, requests
 from fairlead.areas.rollouts.domain import coordination, messages
 from fairlead.areas.rollouts.domain.group import GROUP
 from fairlead.areas.rollouts.domain.limiter import LIMITER
@@ -113,7 +112,7 @@ async def until(
         async with asyncio.timeout(PATIENCE_SECONDS):
             while True:
                 seen: detail.Detail = await engine.read(
-                    lambda s: door.read(s, name, dt.datetime.now(dt.UTC))
+                    lambda s: requests.read(s, name, dt.datetime.now(dt.UTC))
                 )
                 if holds(seen):
                     return seen

@@ -69,7 +69,7 @@ def rebuild_page(
     with session.transaction() as transaction:
         # Locked: else a batch could commit between our reading of a state and our writing of
         # what it is found by, and the older would stay.
-        loaded = transaction.load(protocol.Wanted([name for _, name in page], careful=True))
+        loaded = transaction.load(protocol.Needed([name for _, name in page], careful=True))
         writes = protocol.Writes(0)
         for row in loaded.streams:
             writes.attributes += _of(registered, row)

@@ -272,14 +272,14 @@ class Writer(threading.Thread):
         self, items: list[Item], found: set[str], *, careful: bool
     ) -> tuple[list[tuple[Item, Outcome]], Committed | None]:
         started = time.monotonic()
-        wanted = _wanted(items, found, careful=careful)
+        needed = _needed(items, found, careful=careful)
         hooks = self._outlet.hooks
         fence = hooks.fence()
         with self._open().transaction() as transaction:
-            loaded = transaction.load(wanted)
+            loaded = transaction.load(needed)
             identity = batch.Identity(self._clock.now(), fence, hooks.room(), transaction.epoch)
             taken = batch.Batch(self._registry, identity, loaded, transaction.number)
-            taken.know(_loaded(wanted, loaded), loaded.streams)
+            taken.know(_loaded(needed, loaded), loaded.streams)
             outcomes = [
                 (item, _take(taken, transaction, item.work, found))
                 for item in _fitting(items, loaded.left_out)
@@ -324,7 +324,7 @@ class Writer(threading.Thread):
             self._session = None
 
 
-def _wanted(items: list[Item], found: set[str], *, careful: bool) -> protocol.Wanted:
+def _needed(items: list[Item], found: set[str], *, careful: bool) -> protocol.Needed:
     streams: dict[str, None] = dict.fromkeys(found)
     commands: list[str] = []
     settles: list[messages.Hold] = []
@@ -346,14 +346,14 @@ def _wanted(items: list[Item], found: set[str], *, careful: bool) -> protocol.Wa
                 pass
     # One alone is taken whatever its size, or it would wait for ever.
     room = MAX_BATCH_BYTES if len(items) > 1 else protocol.UNBOUNDED
-    return protocol.Wanted(list(streams), commands, settles, fires, careful, room)
+    return protocol.Needed(list(streams), commands, settles, fires, careful, room)
 
 
-def _loaded(wanted: protocol.Wanted, loaded: protocol.Loaded) -> Sequence[str]:
+def _loaded(needed: protocol.Needed, loaded: protocol.Loaded) -> Sequence[str]:
     """The streams that the store was asked for and had room for, or that are new."""
     if not loaded.left_out:
-        return wanted.streams
-    return [name for name in wanted.streams if name not in loaded.left_out]
+        return needed.streams
+    return [name for name in needed.streams if name not in loaded.left_out]
 
 
 def _fitting(items: list[Item], left_out: frozenset[str]) -> list[Item]:

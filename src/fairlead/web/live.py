@@ -68,7 +68,7 @@ class Chunk:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class FeedFilter:
     """Which streams a client hears of: some, all of a machine, or every one within its scope."""
 
     names: frozenset[str]
@@ -156,7 +156,7 @@ async def live(
     feed: SharedFeed = request.app.state.feed
     names = frozenset(messages.parse_stream(each) for each in stream if each)
     caller = contexts.caller(request)
-    wanted = Wanted(names, f"{machine}/" if machine else "", caller.scope)
+    fits = FeedFilter(names, f"{machine}/" if machine else "", caller.scope)
     resume = last_event_id or after
     known = visibility.parse_place(resume) if resume else None
     who = caller.token or ""
@@ -166,7 +166,7 @@ async def live(
     except BaseException:
         feed.leave(who)
         raise
-    return Live(feed, place, wanted, request)
+    return Live(feed, place, fits, request)
 
 
 class Live(Response):
@@ -178,14 +178,14 @@ class Live(Response):
         self,
         feed: SharedFeed,
         place: visibility.Place,
-        wanted: Wanted,
+        fits: FeedFilter,
         request: Request,
     ) -> None:
         super().__init__(headers={"Cache-Control": "no-store", "X-Accel-Buffering": "no"})
         del self.headers["content-length"]
         self._feed = feed
         self._place = place
-        self._wanted = wanted
+        self._filter = fits
         self._who = contexts.caller(request).token or ""
         self._closing = contexts.of(request).closing
         self._recheck: auth.Recheck = request.scope["state"]["recheck"]
@@ -236,11 +236,11 @@ class Live(Response):
 
     def _texts(self, chunk: Chunk, silent: float) -> Iterator[bytes]:
         """What the client is told of a chunk; something at least once in a while."""
-        wanted = [one for one in chunk.events if self._wanted.has(one.stream)]
+        heard = [one for one in chunk.events if self._filter.has(one.stream)]
         if chunk.events:
             self._place = chunk.events[-1].place
-        yield from (one.text for one in wanted)
-        if not wanted and silent >= _HEARTBEAT_SECONDS:
+        yield from (one.text for one in heard)
+        if not heard and silent >= _HEARTBEAT_SECONDS:
             yield b": still here\n\n"
 
     async def _allowed(self) -> None:

@@ -21,7 +21,7 @@ def dead(filled: Path) -> None:
             for name in ("late", "soon")
         ]
         with session.transaction() as transaction:
-            transaction.load(protocol.Wanted([]))
+            transaction.load(protocol.Needed([]))
             transaction.write(protocol.Writes(1, timers=rows))
         values = {"due": 1, "dead": 1, "error": "will not", "attempts": 12}
         session.rows("postpone_timer", stream=number, name="late", seq=1, **values)

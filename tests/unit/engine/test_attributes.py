@@ -12,10 +12,10 @@ from fairlead.engine import attributes, batch, machine
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
 from tests import machines, parcels
-from tests.engines import Cast, Home, engine, tell
+from tests.engines import Home, Setup, engine, tell
 from tests.parcels import PARCEL, Deliver, Parcel, Stamp, Write
 
-CAST = Cast(known=(*machines.ALL, PARCEL))
+CAST = Setup(known=(*machines.ALL, PARCEL))
 NOON = datetime(2030, 1, 1, 12, tzinfo=UTC)
 PATIENT = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 whole = st.integers(-(2**63), 2**63 - 1)
@@ -104,7 +104,7 @@ async def test_a_command_that_fails_leaves_no_row(home: Home, wall: HandWoundClo
         return parcels.values(state)
 
     unlucky = replace(PARCEL, attributes=machine.Attributes(parcels.KINDS, fail))
-    async with engine(home.store(), wall, Cast(known=(unlucky,))).running() as running:
+    async with engine(home.store(), wall, Setup(known=(unlucky,))).running() as running:
         await tell(running, "parcel/a", Write(Parcel(weight=7)))
         with pytest.raises(ZeroDivisionError):
             await tell(running, "parcel/a", Write(Parcel(city="Oslo", weight=13)))

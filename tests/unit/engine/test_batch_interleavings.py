@@ -169,7 +169,7 @@ class Interleavings(RuleBasedStateMachine):
         stack = contextlib.ExitStack()
         transaction = stack.enter_context(self.sessions[who].transaction())
         commands = [] if settles else [id_]
-        loaded = transaction.load(protocol.Wanted([submission.stream], commands))
+        loaded = transaction.load(protocol.Needed([submission.stream], commands))
         identity = batch.Identity(START, self.fences[who], {("", machines.Carry): 99})
         taken = batch.Batch(REGISTRY, identity, loaded, transaction.number)
         taken.know([submission.stream], loaded.streams)

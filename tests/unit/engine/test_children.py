@@ -17,7 +17,7 @@ from fairlead.engine.sample.messages import Arrive, DriveLeg
 from fairlead.engine.store import postgres, protocol, sqlite
 from fairlead.engine.testing import HandWoundClock, Play, crash_at_every_commit
 from tests import networks
-from tests.engines import LEASE, Cast, engine, events, state, tell
+from tests.engines import LEASE, Setup, engine, events, state, tell
 
 A, B = StreamName("trip/a-1"), StreamName("trip/b-1")
 FAMILY = (networks.MACHINE, depot.DEPOT, trip.TRIP)
@@ -73,7 +73,7 @@ async def test_a_cancel_ends_three_levels_in_one_transaction(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
     # Nobody drives, so that every trip is on its way.
-    async with engine(store, wall, Cast(known=FAMILY, perform=False)).running() as running:
+    async with engine(store, wall, Setup(known=FAMILY, perform=False)).running() as running:
         await tell(running, "network/n", networks.Open(DEPOTS, TRIPS, legs=5))
         commits = running.counts.commits
         await tell(running, "network/n", Cancel("no fuel"))
@@ -91,7 +91,7 @@ async def test_a_cancel_ends_three_levels_in_one_transaction(
 async def test_a_child_that_ended_meanwhile_is_not_cancelled(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    async with engine(store, wall, Cast(known=FAMILY, perform=False)).running() as running:
+    async with engine(store, wall, Setup(known=FAMILY, perform=False)).running() as running:
         await tell(running, "network/n", networks.Open(DEPOTS, 2, legs=1))
         for number in (1, 2):
             await tell(running, f"trip/d0-{number}", Arrive(1))
@@ -109,7 +109,7 @@ async def test_a_child_that_ended_meanwhile_is_not_cancelled(
 async def test_a_cancel_before_the_first_command_stops_nothing(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    async with engine(store, wall, Cast(known=FAMILY, perform=False)).running() as running:
+    async with engine(store, wall, Setup(known=FAMILY, perform=False)).running() as running:
         early = await tell(running, "network/n", Cancel("too early"))
         await tell(running, "network/n", networks.Open(1, 1, legs=1))
 

@@ -11,7 +11,7 @@ from fairlead.engine import clock, leases, service
 from fairlead.engine.store import protocol, sqlite
 from fairlead.engine.testing import START
 from tests import machines
-from tests.engines import Cast, Home, handlers, state, tell, until
+from tests.engines import Home, Setup, handlers, state, tell, until
 from tests.outside_world import OutsideWorld
 
 # A machine that stands still for two seconds keeps it.
@@ -51,7 +51,7 @@ def strangers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def worker(store: protocol.Store, outside: OutsideWorld, *, perform: bool = True) -> service.Engine:
     tuning = service.Tuning(lease=LEASE, poll=timedelta(milliseconds=100))
-    cast = Cast(handlers(outside.carry))
+    cast = Setup(handlers(outside.carry))
     parts = service.Parts(
         store, cast.known, cast.handlers, (), clock.SystemClock(), tuning, queues={}
     )

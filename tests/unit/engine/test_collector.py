@@ -10,7 +10,7 @@ from fairlead.engine import collector, service
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import START, HandWoundClock
 from tests import machines
-from tests.engines import LEASE, Cast, dead, effects, engine, handlers, tell, until
+from tests.engines import LEASE, Setup, dead, effects, engine, handlers, tell, until
 from tests.outside_world import OutsideWorld
 
 Figures = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -34,7 +34,7 @@ async def test_effects_are_timed_and_their_failures_counted_by_kind(
 ) -> None:
     outside = OutsideWorld([OSError("no road")])
 
-    async with engine(store, wall, Cast(handlers(outside.carry, attempts=1))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry, attempts=1))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await until(lambda: dead(running))
         await tell(running, "fan/b", machines.Load(("y",)))
@@ -54,7 +54,7 @@ async def test_figures_tell_who_holds_what_and_how_old_the_oldest_is(
     outside = OutsideWorld()
     outside.gate.clear()
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x", "y")))
         await tell(running, "bell/a", machines.SetAlarm(START + timedelta(hours=1)))
         await until(lambda: asyncio.sleep(0, len(outside.asked) == 2))

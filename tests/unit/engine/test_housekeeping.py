@@ -9,7 +9,7 @@ from fairlead.engine import machine as machines_
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
-from tests.engines import Cast, Home, engine, state, tell, until
+from tests.engines import Home, Setup, engine, state, tell, until
 
 DAY = timedelta(days=1)
 KNOWS = retention.Knowledge(batch.MachineRegistry(machines_.Machines(machines.ALL)), ())
@@ -28,7 +28,7 @@ async def test_a_turn_archives_ended_streams_old_events_and_command_ids(
     home: Home, wall: HandWoundClock, tmp_path: Path
 ) -> None:
     folder = tmp_path / "archive"
-    async with engine(home.store(), wall, Cast(perform=False)).running() as running:
+    async with engine(home.store(), wall, Setup(perform=False)).running() as running:
         await tell(running, "counter/done", machines.Add(100))
         await tell(running, "counter/open", machines.Add(1))
         wall.advance(2 * DAY)
@@ -46,7 +46,7 @@ async def test_a_turn_archives_ended_streams_old_events_and_command_ids(
 async def test_of_several_workers_one_takes_the_turn(
     home: Home, wall: HandWoundClock, tmp_path: Path
 ) -> None:
-    async with engine(home.store(), wall, Cast(perform=False)).running() as running:
+    async with engine(home.store(), wall, Setup(perform=False)).running() as running:
         await keeper(home.store(), wall, tmp_path / "first").turn()
         await tell(running, "counter/open", machines.Add(1))
         wall.advance(timedelta(minutes=59))
@@ -80,7 +80,7 @@ async def test_a_folder_that_cannot_be_written_does_not_end_the_worker(
 async def test_a_worker_that_ends_leaves_the_rest_to_the_next_turn(
     home: Home, wall: HandWoundClock, tmp_path: Path
 ) -> None:
-    async with engine(home.store(), wall, Cast(perform=False)).running() as running:
+    async with engine(home.store(), wall, Setup(perform=False)).running() as running:
         await tell(running, "counter/done", machines.Add(100))
         wall.advance(2 * DAY)
         working = keeper(home.store(), wall, tmp_path)

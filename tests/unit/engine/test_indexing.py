@@ -10,7 +10,7 @@ import pytest
 from fairlead.engine import batch, filters, indexing, machine, service, visibility
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
-from tests.engines import Cast, Home, engine, tell, until
+from tests.engines import Home, Setup, engine, tell, until
 from tests.parcels import PARCEL, Parcel, Stamp, Write
 
 T = TypeVar("T")
@@ -25,7 +25,7 @@ async def found(running: service.Engine, text: str) -> list[str]:
 
 
 async def keep(home: Home, wall: HandWoundClock, known: machine.AnyMachine, *names: str) -> None:
-    async with engine(home.store(), wall, Cast(known=(known,))).running() as running:
+    async with engine(home.store(), wall, Setup(known=(known,))).running() as running:
         for each in names:
             await tell(running, f"parcel/{each}", Write(Parcel(city="Oslo", weight=7)))
 
@@ -36,7 +36,7 @@ async def test_streams_from_before_the_declaration_are_found_after_a_start(
     monkeypatch.setattr(indexing, "PAGE", 2)
     await keep(home, wall, PLAIN, "a", "b", "c")
 
-    async with engine(home.store(), wall, Cast(known=(PARCEL,))).running() as running:
+    async with engine(home.store(), wall, Setup(known=(PARCEL,))).running() as running:
 
         async def all_there() -> bool:
             return await found(running, "city=Oslo") == ["parcel/c", "parcel/b", "parcel/a"]
@@ -75,7 +75,7 @@ async def test_a_stream_that_cannot_be_read_hides_no_other(
 
     indexing.rebuild(session, batch.MachineRegistry(KNOWN).of("parcel"))
 
-    async with engine(home.store(), wall, Cast(known=(PARCEL,))).running() as running:
+    async with engine(home.store(), wall, Setup(known=(PARCEL,))).running() as running:
         assert await found(running, "city=Oslo") == ["parcel/b"]
 
 

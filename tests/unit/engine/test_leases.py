@@ -7,7 +7,18 @@ from fairlead.engine import clock, service
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import START, HandWoundClock
 from tests import machines
-from tests.engines import LEASE, Cast, Home, effects, engine, events, handlers, state, tell, until
+from tests.engines import (
+    LEASE,
+    Home,
+    Setup,
+    effects,
+    engine,
+    events,
+    handlers,
+    state,
+    tell,
+    until,
+)
 from tests.outside_world import OutsideWorld
 from tests.tampered import TamperedStore, Tampering
 
@@ -52,14 +63,14 @@ async def test_a_worker_that_leaves_gives_its_lease_back(home: Home, wall: HandW
     async with engine(home.store(), wall).running():
         pass
 
-    async with engine(home.store(), wall, Cast(perform=False)).running() as looking:
+    async with engine(home.store(), wall, Setup(perform=False)).running() as looking:
         assert await live(looking, wall) == []
 
 
 async def test_an_engine_that_performs_nothing_takes_no_lease(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    async with engine(store, wall, Cast(perform=False)).running() as running:
+    async with engine(store, wall, Setup(perform=False)).running() as running:
         assert await live(running, wall) == []
 
 
@@ -68,8 +79,8 @@ async def test_the_work_of_a_silent_worker_is_taken_over_and_done_once_more(
 ) -> None:
     first_outside, second_outside, line = OutsideWorld(), OutsideWorld(), Tampering()
     first_outside.gate.clear()
-    silent = engine(TamperedStore(home.store(), line), wall, Cast(handlers(first_outside.carry)))
-    other = engine(home.store(), wall, Cast(handlers(second_outside.carry)))
+    silent = engine(TamperedStore(home.store(), line), wall, Setup(handlers(first_outside.carry)))
+    other = engine(home.store(), wall, Setup(handlers(second_outside.carry)))
 
     async with other.running():
         async with silent.running():
@@ -99,7 +110,7 @@ async def test_a_worker_that_finds_its_lease_lapsed_drops_what_it_did(
     outside.gate.clear()
     store = TamperedStore(home.store(), line)
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         (before,) = await live(running, wall)
         await tell(running, "fan/a", machines.Load(("x",)))
         await outside.arrival.wait()
@@ -125,7 +136,7 @@ async def test_without_a_certain_lease_new_effects_are_left_for_others(
     outside, line = OutsideWorld(), Tampering()
     store = TamperedStore(home.store(), line)
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         running._keeper._until.clear()
         await tell(running, "fan/a", machines.Load(("x",)))
         (effect,) = await effects(running)
@@ -139,8 +150,8 @@ async def test_two_workers_share_the_work_and_never_hold_the_same_effect(
 ) -> None:
     outside = OutsideWorld()
     pieces = tuple(f"p{number}" for number in range(40))
-    cast = Cast(handlers(outside.carry), in_flight=5)
-    async with engine(home.store(), wall, Cast(perform=False)).running() as submitter:
+    cast = Setup(handlers(outside.carry), in_flight=5)
+    async with engine(home.store(), wall, Setup(perform=False)).running() as submitter:
         await tell(submitter, "fan/a", machines.Load(pieces))
         await tell(submitter, "lane/a", machines.Load(pieces[:8]))
 

@@ -18,7 +18,7 @@ from fairlead.engine import clock, leases, service
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
-from tests.engines import PATIENCE, Cast, Home, engine, handlers, name, state, tell, until
+from tests.engines import PATIENCE, Home, Setup, engine, handlers, name, state, tell, until
 from tests.outside_world import OutsideWorld
 from tests.tampered import TamperedStore, Tampering, gone, once
 
@@ -39,7 +39,7 @@ def worker(
 ) -> service.Engine:
     """With the store's own clock and a short lease."""
     tuning = service.Tuning(lease=lease, poll=timedelta(milliseconds=50))
-    cast = Cast(handlers(outside.carry))
+    cast = Setup(handlers(outside.carry))
     parts = service.Parts(
         store, cast.known, cast.handlers, (), clock.SystemClock(), tuning, queues={}
     )
@@ -183,13 +183,13 @@ async def test_what_is_held_under_a_fence_that_was_forgotten_comes_free(
 ) -> None:
     """A commit of a worker that slept for an hour, or that the server finished so late."""
     outside = OutsideWorld()
-    async with engine(home.store(), wall, Cast(perform=False)).running() as submitter:
+    async with engine(home.store(), wall, Setup(perform=False)).running() as submitter:
         await tell(submitter, "fan/a", machines.Load(("x",)))
         await tell(submitter, "bell/a", machines.SetAlarm(wall.now()))
     home.sql("UPDATE outbox SET owner = 77")
     home.sql("UPDATE timers SET owner = 77")
 
-    async with engine(home.store(), wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(home.store(), wall, Setup(handlers(outside.carry))).running() as running:
 
         async def done() -> bool:
             carried = (await state(running, "fan/a"))["carried"]
@@ -213,7 +213,7 @@ async def test_a_worker_that_slept_past_its_lease_does_not_start_what_it_then_co
             assert awake.wait(20)
 
     line = Tampering(before=sleep)
-    sleeper = engine(TamperedStore(home.store(), line), wall, Cast(handlers(outside.carry)))
+    sleeper = engine(TamperedStore(home.store(), line), wall, Setup(handlers(outside.carry)))
     async with sleeper.running() as running:
         asked = asyncio.create_task(tell(running, "fan/a", machines.Load(("x",))))
         await asyncio.to_thread(asleep.wait, 20)
@@ -222,7 +222,7 @@ async def test_a_worker_that_slept_past_its_lease_does_not_start_what_it_then_co
         home_fence = running._keeper._fence
         awake.set()
         await asked
-        async with engine(home.store(), wall, Cast(handlers(other.carry))).running():
+        async with engine(home.store(), wall, Setup(handlers(other.carry))).running():
 
             async def carried() -> bool:
                 return bool((await state(running, "fan/a"))["carried"])
@@ -247,7 +247,7 @@ async def test_what_a_commit_of_unknown_fate_wrote_does_not_wait_for_others(
         return machines.Unload(effect.piece)
 
     async with engine(
-        TamperedStore(home.store(), line), wall, Cast(handlers(carry))
+        TamperedStore(home.store(), line), wall, Setup(handlers(carry))
     ).running() as running:
         await tell(running, "fan/slow", machines.Load(("slow",)))
         await outside.arrival.wait()

@@ -10,7 +10,7 @@ from fairlead.engine import clock, messages, outbox, service
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import START, HandWoundClock
 from tests import machines
-from tests.engines import Cast, dead, effects, engine, events, handlers, state, tell, until
+from tests.engines import Setup, dead, effects, engine, events, handlers, state, tell, until
 from tests.outside_world import OutsideWorld
 from tests.tampered import TamperedStore, Tampering
 
@@ -24,7 +24,7 @@ async def test_an_effect_is_performed_and_its_answer_settles_it(
 ) -> None:
     outside = OutsideWorld()
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x", "y")))
         await until(lambda: ended(running, "fan/a"))
 
@@ -42,7 +42,7 @@ async def test_an_effect_that_needs_no_answer_is_settled_without_an_event(
     async def carry(effect: machines.Carry, _: outbox.EffectContext) -> None:
         done.set()
 
-    async with engine(store, wall, Cast(handlers(carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await done.wait()
 
@@ -58,7 +58,7 @@ async def test_a_failed_effect_is_tried_again_under_the_same_idempotency_key(
 ) -> None:
     outside = OutsideWorld([OSError("no road"), OSError("still none")])
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await until(lambda: ended(running, "fan/a"), wall)
 
@@ -71,7 +71,7 @@ async def test_idempotency_keys_differ_between_effects_and_stores(
 ) -> None:
     outside = OutsideWorld()
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x", "y")))
         await tell(running, "fan/b", machines.Load(("x",)))
         await until(lambda: ended(running, "fan/a"))
@@ -90,7 +90,7 @@ async def test_each_failure_waits_twice_as_long_up_to_a_cap_and_never_in_step(
     patience = {"first_delay": timedelta(seconds=1), "longest_delay": timedelta(seconds=6)}
     delays: list[float] = []
 
-    async with engine(store, wall, Cast(handlers(outside.carry, **patience))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry, **patience))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         for attempt in range(1, 7):
 
@@ -115,7 +115,7 @@ async def test_after_the_last_attempt_an_effect_lies_dead_with_its_error(
 ) -> None:
     outside = OutsideWorld([OSError(f"no road {number}") for number in range(9)])
 
-    async with engine(store, wall, Cast(handlers(outside.carry, attempts=3))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry, attempts=3))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await until(lambda: dead(running), wall)
         wall.advance(timedelta(days=1))
@@ -130,7 +130,7 @@ async def test_what_is_rejected_is_not_tried_again(
 ) -> None:
     outside = OutsideWorld([errors.Rejected("no such place: x", hint="look at a map")])
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await until(lambda: dead(running))
         (effect,) = await dead(running)
@@ -142,7 +142,7 @@ async def test_what_is_rejected_is_not_tried_again(
 async def test_a_person_retries_a_dead_effect(store: protocol.Store, wall: HandWoundClock) -> None:
     outside = OutsideWorld([errors.Rejected("closed", hint="open it")])
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await until(lambda: dead(running))
         (effect,) = await dead(running)
@@ -159,7 +159,7 @@ async def test_a_person_discards_a_dead_effect_and_its_lane_goes_on(
 ) -> None:
     outside = OutsideWorld([errors.Rejected("closed", hint="open it")])
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "lane/a", machines.Load(("x", "y")))
         await until(lambda: dead(running))
         (effect,) = await dead(running)
@@ -181,7 +181,7 @@ async def test_a_living_effect_can_be_neither_retried_nor_discarded(
     outside = OutsideWorld()
     outside.gate.clear()
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         (effect,) = await effects(running)
 
@@ -196,7 +196,7 @@ async def test_effects_keep_their_order_within_a_lane_and_not_across(
     outside = OutsideWorld()
     outside.gate.clear()
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "lane/a", machines.Load(("a1", "a2", "a3")))
         await tell(running, "lane/b", machines.Load(("b1", "b2")))
         await tell(running, "lane/a", machines.Load(("a4",)))
@@ -215,7 +215,7 @@ async def test_a_lane_keeps_its_order_through_failures(
 ) -> None:
     outside = OutsideWorld([OSError("no road")] * 2)
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "lane/a", machines.Load(("1", "2", "3")))
         await until(lambda: ended(running, "lane/a"), wall)
 
@@ -230,7 +230,7 @@ async def test_a_blocked_lane_costs_nothing_while_it_waits(
     outside.gate.clear()
     watched = TamperedStore(store, tampering)
 
-    async with engine(watched, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(watched, wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "lane/a", machines.Load(("x", "y")))
         await outside.arrival.wait()
         await effects(running)
@@ -248,7 +248,9 @@ async def test_no_more_effects_are_under_way_than_allowed_even_from_one_decision
     outside.gate.clear()
     pieces = tuple(f"p{number}" for number in range(20))
 
-    async with engine(store, wall, Cast(handlers(outside.carry), in_flight=3)).running() as running:
+    async with engine(
+        store, wall, Setup(handlers(outside.carry), in_flight=3)
+    ).running() as running:
         await tell(running, "fan/a", machines.Load(pieces[:10]))
         await tell(running, "fan/b", machines.Load(pieces[10:]))
         for _ in range(10):
@@ -269,7 +271,7 @@ async def test_a_handler_that_hangs_is_given_up_in_time(
     outside.gate.clear()
     hasty = handlers(outside.carry, timeout=timedelta(milliseconds=20), attempts=1)
 
-    async with engine(store, wall, Cast(hasty)).running() as running:
+    async with engine(store, wall, Setup(hasty)).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await until(lambda: dead(running))
         (effect,) = await dead(running)
@@ -288,7 +290,7 @@ async def test_an_effect_that_nobody_performs_waits_unharmed(
         (effect,) = await effects(running)
 
     assert (effect.held, effect.attempts, effect.dead_at, effect.error) == (False, 0, None, None)
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         await until(lambda: ended(running, "fan/a"), wall)
 
 
@@ -298,7 +300,7 @@ async def test_an_answer_that_the_machine_does_not_take_leads_to_a_dead_effect(
 ) -> None:
     outside = OutsideWorld()
 
-    async with engine(store, wall, Cast(handlers(outside.carry, attempts=3))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry, attempts=3))).running() as running:
         await tell(running, "fan/a", machines.Load((piece,)))
         await until(lambda: dead(running), wall)
         (effect,) = await dead(running)
@@ -314,7 +316,7 @@ async def test_an_answer_that_is_no_command_leads_to_a_dead_effect(
     async def carry(effect: machines.Carry, _: outbox.EffectContext) -> object:
         return "done!"
 
-    async with engine(store, wall, Cast(handlers(carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await until(lambda: dead(running))
         (effect,) = await dead(running)
@@ -328,7 +330,7 @@ async def test_no_error_text_keeps_an_effect_from_being_tried_again(
 ) -> None:
     outside = OutsideWorld([OSError(words)])
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await until(lambda: ended(running, "fan/a"), wall)
 
@@ -339,7 +341,7 @@ async def test_due_times_follow_the_wall(store: protocol.Store, wall: HandWoundC
     outside = OutsideWorld()
     outside.gate.clear()
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         (effect,) = await effects(running)
 

@@ -11,7 +11,7 @@ from fairlead.engine import machine, outbox, service
 from fairlead.engine.messages import Decision, Withdraw
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
-from tests.engines import Cast, Home, dead, effects, engine, events, tell, until
+from tests.engines import Home, Setup, dead, effects, engine, events, tell, until
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +94,12 @@ class Yard:
     async def do_quick(self, _effect: Quick, context: outbox.EffectContext) -> None:
         self.quick.append(context.stream)
 
-    def cast(self, in_flight: int = 16, **how: Any) -> Cast:
+    def cast(self, in_flight: int = 16, **how: Any) -> Setup:
         handlers: outbox.Handlers = {
             Slow: outbox.Handler(self.do_slow, **how),
             Quick: outbox.Handler(self.do_quick),
         }
-        return Cast(handlers, known=KNOWN, in_flight=in_flight)
+        return Setup(handlers, known=KNOWN, in_flight=in_flight)
 
 
 async def so(check: Any, wall: HandWoundClock | None = None) -> None:
@@ -149,7 +149,7 @@ async def test_one_stream_with_thousands_of_effects_does_not_starve_others_of_th
     home: Home, wall: HandWoundClock, submitter: str
 ) -> None:
     yard = Yard()
-    other = engine(home.store(), wall, Cast(known=KNOWN, perform=False))
+    other = engine(home.store(), wall, Setup(known=KNOWN, perform=False))
 
     async with other.running(), engine(home.store(), wall, yard.cast(64)).running() as running:
         via = running if submitter == "this process" else other

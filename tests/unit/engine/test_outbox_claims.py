@@ -66,7 +66,7 @@ def put(session: protocol.Session, rows: Sequence[Waiting]) -> dict[int, Waiting
 
 def write(session: protocol.Session, **what: Any) -> None:
     with session.transaction() as transaction:
-        transaction.load(protocol.Wanted([]))
+        transaction.load(protocol.Needed([]))
         transaction.write(protocol.Writes(0, **what))
 
 

@@ -10,7 +10,7 @@ from fairlead.engine import outbox
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
-from tests.engines import Cast, Home, dead, effects, engine, handlers, state, tell, until
+from tests.engines import Home, Setup, dead, effects, engine, handlers, state, tell, until
 from tests.outside_world import OutsideWorld
 
 
@@ -34,7 +34,7 @@ async def test_whatever_ends_a_handler_is_a_failure_of_its_effect(
             raise fault
         return machines.Unload(effect.piece)
 
-    async with engine(store, wall, Cast(handlers(carry, attempts=2))).running() as running:
+    async with engine(store, wall, Setup(handlers(carry, attempts=2))).running() as running:
         await tell(running, "fan/a", machines.Load(("x", "y")))
         await until(lambda: dead(running), wall)
         (effect,) = await dead(running)
@@ -54,7 +54,7 @@ async def test_a_handler_that_cancels_its_own_task_has_failed(
         await asyncio.sleep(0)
         return None
 
-    async with engine(store, wall, Cast(handlers(carry, attempts=1))).running() as running:
+    async with engine(store, wall, Setup(handlers(carry, attempts=1))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await until(lambda: dead(running), wall)
 
@@ -66,7 +66,7 @@ async def test_a_task_that_somebody_cancels_before_it_starts_leaves_no_hold_behi
 ) -> None:
     outside = OutsideWorld()
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         accept = running._outbox.accept
 
         def accept_and_cancel(asked: Any) -> None:
@@ -89,11 +89,11 @@ async def test_a_worker_that_leaves_charges_no_attempt_for_what_it_stopped(
     outside = OutsideWorld()
     outside.gate.clear()
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await outside.arrival.wait()
 
-    async with engine(store, wall, Cast(perform=False)).running() as later:
+    async with engine(store, wall, Setup(perform=False)).running() as later:
         (effect,) = await effects(later)
     assert (effect.held, effect.attempts, effect.error) == (False, 0, None)
 
@@ -127,11 +127,11 @@ async def test_a_row_that_an_upcaster_chokes_on_is_dead_and_the_others_are_perfo
     )
     known = [choking if each is machines.FAN else each for each in machines.ALL]
     outside = OutsideWorld()
-    async with engine(home.store(), wall, Cast(perform=False)).running() as submitter:
+    async with engine(home.store(), wall, Setup(perform=False)).running() as submitter:
         await tell(submitter, "fan/a", machines.Load(("old",)))
         await tell(submitter, "lane/b", machines.Load(("fine",)))
 
-    cast = Cast(handlers(outside.carry), known=known)
+    cast = Setup(handlers(outside.carry), known=known)
     async with engine(home.store(), wall, cast).running() as running:
         await until(lambda: dead(running), wall)
         await until(lambda: asyncio.sleep(0, outside.asked == ["fine"]), wall)

@@ -9,7 +9,7 @@ from fairlead.engine import projections, service, visibility
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
-from tests.engines import Cast, Home, engine, tell, until
+from tests.engines import Home, Setup, engine, tell, until
 from tests.tampered import TamperedStore, Tampering
 
 
@@ -52,7 +52,7 @@ async def fill(running: service.Engine) -> dict[str, Any]:
 async def test_a_view_follows_the_events_it_asks_for(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    async with engine(store, wall, Cast(views=[view()])).running() as running:
+    async with engine(store, wall, Setup(views=[view()])).running() as running:
         expected = await fill(running)
 
         await shows(running, expected)
@@ -61,7 +61,7 @@ async def test_a_view_follows_the_events_it_asks_for(
 async def test_a_view_rebuilt_from_zero_equals_the_one_that_followed(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    async with engine(store, wall, Cast(views=[view()])).running() as running:
+    async with engine(store, wall, Setup(views=[view()])).running() as running:
         expected = await fill(running)
         await shows(running, expected)
         await running.write(lambda s: s.rows("clear_projected", name="totals"))
@@ -76,7 +76,7 @@ async def test_a_long_feed_is_read_in_pieces(
 ) -> None:
     monkeypatch.setattr(projections, "_CHUNK", 2)
 
-    async with engine(store, wall, Cast(perform=False, views=[view()])).running() as running:
+    async with engine(store, wall, Setup(perform=False, views=[view()])).running() as running:
         expected = await fill(running)
 
         await shows(running, expected)
@@ -85,11 +85,11 @@ async def test_a_long_feed_is_read_in_pieces(
 async def test_a_new_version_of_the_fold_builds_the_rows_again(
     home: Home, wall: HandWoundClock
 ) -> None:
-    async with engine(home.store(), wall, Cast(views=[view()])).running() as running:
+    async with engine(home.store(), wall, Setup(views=[view()])).running() as running:
         await shows(running, await fill(running))
     shorter = view(2, lambda row, event: {"last": event.seq})
 
-    async with engine(home.store(), wall, Cast(views=[shorter])).running() as running:
+    async with engine(home.store(), wall, Setup(views=[shorter])).running() as running:
         await shows(running, {"counter/a": {"last": 3}, "counter/b": {"last": 1}})
 
 
@@ -98,12 +98,12 @@ async def test_an_older_program_leaves_the_rows_of_a_newer_one_alone(
 ) -> None:
     """During an upgrade both run: each starting over would undo the other without end."""
     newer = view(2, lambda row, event: {"last": event.seq})
-    async with engine(home.store(), wall, Cast(perform=False, views=[newer])).running() as running:
+    async with engine(home.store(), wall, Setup(perform=False, views=[newer])).running() as running:
         await fill(running)
         before = {"counter/a": {"last": 3}, "counter/b": {"last": 1}}
         await shows(running, before)
 
-    async with engine(home.store(), wall, Cast(perform=False, views=[view(1)])).running() as old:
+    async with engine(home.store(), wall, Setup(perform=False, views=[view(1)])).running() as old:
         await old.projector.catch_up()
 
         assert await rows(old) == before
@@ -114,7 +114,7 @@ async def test_a_fold_that_gives_nothing_drops_the_row(
 ) -> None:
     until_two = view(fold=lambda row, event: {"seq": event.seq} if event.seq < 2 else None)
 
-    async with engine(store, wall, Cast(perform=False, views=[until_two])).running() as running:
+    async with engine(store, wall, Setup(perform=False, views=[until_two])).running() as running:
         await fill(running)
 
         await shows(running, {"counter/b": {"seq": 1}})
@@ -124,7 +124,7 @@ async def test_two_projectors_on_one_store_count_no_event_twice(
     home: Home, wall: HandWoundClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(projections, "_CHUNK", 1)
-    cast = Cast(perform=False, views=[view()])
+    cast = Setup(perform=False, views=[view()])
 
     async with (
         engine(home.store(), wall, cast).running() as one,
@@ -139,7 +139,7 @@ async def test_a_bookmark_that_another_moved_meanwhile_is_read_again(
 ) -> None:
     """Read, then the other projector commits, then ours: it must lose, and look again."""
     line = Tampering()
-    cast = Cast(perform=False, views=[view()])
+    cast = Setup(perform=False, views=[view()])
     loop = asyncio.get_running_loop()
 
     async with (
@@ -161,7 +161,7 @@ async def test_a_view_that_another_began_meanwhile_is_not_begun_again(
 ) -> None:
     """One asleep between its look and its start would wake and clear what the other folded."""
     line = Tampering()
-    cast = Cast(perform=False, views=[view()])
+    cast = Setup(perform=False, views=[view()])
     loop = asyncio.get_running_loop()
     done: list[str] = []
 
@@ -186,7 +186,7 @@ async def test_a_fold_that_fails_stops_its_own_view_only(
 ) -> None:
     broken = projections.Projection("broken", 1, lambda event: event.stream, lambda *_: 1 / 0)  # type: ignore[arg-type]  # the point of the test
 
-    async with engine(store, wall, Cast(views=[broken, view()])).running() as running:
+    async with engine(store, wall, Setup(views=[broken, view()])).running() as running:
         await fill(running)
 
         async def followed() -> bool:
@@ -196,7 +196,7 @@ async def test_a_fold_that_fails_stops_its_own_view_only(
 
 
 async def test_rows_are_listed_in_pages(store: protocol.Store, wall: HandWoundClock) -> None:
-    async with engine(store, wall, Cast(views=[view()], perform=False)).running() as running:
+    async with engine(store, wall, Setup(views=[view()], perform=False)).running() as running:
         await shows(running, await fill(running))
         first = await running.read(lambda s: projections.rows(s, "totals", limit=1))
         second = await running.read(lambda s: projections.rows(s, "totals", after=first[0][0]))

@@ -12,10 +12,10 @@ from fairlead.engine import retention, service
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import START, HandWoundClock
 from tests import machines, parcels
-from tests.engines import Cast, Home, engine, events, state, tell
+from tests.engines import Home, Setup, engine, events, state, tell
 
 LATER = START + timedelta(days=1)
-LOOKING = Cast(perform=False)
+LOOKING = Setup(perform=False)
 
 
 async def fill(running: service.Engine) -> None:
@@ -54,7 +54,7 @@ async def test_what_a_stream_was_found_by_leaves_with_it(
     home: Home, wall: HandWoundClock, tmp_path: Path
 ) -> None:
     file = tmp_path / "old.jsonl"
-    cast = Cast(perform=False, known=(parcels.PARCEL,))
+    cast = Setup(perform=False, known=(parcels.PARCEL,))
     async with engine(home.store(), wall, cast).running() as running:
         for name in ("parcel/done", "parcel/open"):
             await tell(running, name, parcels.Write(parcels.Parcel(city=name)))

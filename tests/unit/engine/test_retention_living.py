@@ -12,7 +12,7 @@ from fairlead.engine import codec, projections, retention, service, visibility
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
-from tests.engines import Cast, Home, engine, name, state, tell, until
+from tests.engines import Home, Setup, engine, name, state, tell, until
 
 DAY = timedelta(days=1)
 A = name("counter/a")
@@ -31,7 +31,7 @@ def _restored(kept: visibility.SnapshotView) -> tuple[str, projections.Row]:
 TOTALS = projections.Projection(
     "totals", 1, lambda event: event.stream, projections.one_by_one(_total), _restored
 )
-CAST = Cast(perform=False, views=[TOTALS])
+CAST = Setup(perform=False, views=[TOTALS])
 
 
 async def add(running: service.Engine, *numbers: int, stream: str = "counter/a") -> None:
@@ -147,7 +147,7 @@ async def test_a_projection_that_needs_every_event_keeps_them(
     store: protocol.Store, wall: HandWoundClock, tmp_path: Path
 ) -> None:
     whole = projections.Projection("whole", 1, TOTALS.key, TOTALS.fold)
-    async with engine(store, wall, Cast(perform=False, views=[whole])).running() as running:
+    async with engine(store, wall, Setup(perform=False, views=[whole])).running() as running:
         with pytest.raises(errors.Rejected, match="a projection needs every event: whole"):
             await running.trim(older_than(wall, DAY), tmp_path / "old.jsonl")
 

@@ -10,10 +10,10 @@ from fairlead.engine import messages, runner
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
-from tests.engines import Cast, Home, engine, events, name, state, tell
+from tests.engines import Home, Setup, engine, events, name, state, tell
 from tests.tampered import TamperedStore, Tampering, once
 
-SUBMITTER = Cast(perform=False)
+SUBMITTER = Setup(perform=False)
 
 
 async def test_submissions_that_arrive_together_share_a_commit(
@@ -217,7 +217,7 @@ async def test_a_race_is_decided_again_with_locks(
     line = Tampering(before=once("write", protocol.Lost("raced")))
     careful: list[bool] = []
 
-    def note(call: str, subject: protocol.Wanted) -> None:
+    def note(call: str, subject: protocol.Needed) -> None:
         if call == "load":
             careful.append(subject.careful)
 

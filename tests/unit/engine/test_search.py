@@ -74,7 +74,7 @@ def keep(session: protocol.Session, population: dict[int, Parcel], key: str = "s
         )
         writes.attributes += attributes.changes(PARCEL, number, None, parcel)
     with session.transaction() as transaction:
-        transaction.load(protocol.Wanted(()))
+        transaction.load(protocol.Needed(()))
         transaction.write(writes)
 
 

@@ -13,7 +13,7 @@ from fairlead.engine.sample.messages import Arrive, DriveLeg, Order
 from fairlead.engine.store import postgres, protocol, sqlite
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
-from tests.engines import PATIENCE, Cast, Home, engine, name, state, tell, until
+from tests.engines import PATIENCE, Home, Setup, engine, name, state, tell, until
 
 
 async def test_an_engine_refuses_a_store_that_is_not_migrated(
@@ -67,7 +67,7 @@ async def test_the_samples_run_to_their_end(store: protocol.Store, wall: HandWou
     async def drive(effect: DriveLeg, _: outbox.EffectContext) -> Arrive:
         return Arrive(effect.leg)
 
-    cast = Cast({DriveLeg: outbox.Handler(drive)}, known=(depot.DEPOT, trip.TRIP))
+    cast = Setup({DriveLeg: outbox.Handler(drive)}, known=(depot.DEPOT, trip.TRIP))
     async with engine(store, wall, cast).running() as running:
         await tell(running, "depot/a", Order("a", trips=5, legs=3, at_once=2))
         with running.watch() as signal:
@@ -86,7 +86,7 @@ async def test_the_samples_run_to_their_end(store: protocol.Store, wall: HandWou
 async def test_a_watcher_hears_commits_until_it_leaves(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    async with engine(store, wall, Cast(perform=False)).running() as running:
+    async with engine(store, wall, Setup(perform=False)).running() as running:
         with running.watch() as signal:
             await tell(running, "counter/a", machines.Add(0))
             assert not signal.is_set()
@@ -101,7 +101,7 @@ async def test_a_watcher_hears_commits_until_it_leaves(
 async def test_a_wait_ends_with_the_signal_or_the_time(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    async with engine(store, wall, Cast(perform=False)).running() as running:
+    async with engine(store, wall, Setup(perform=False)).running() as running:
         with running.watch() as signal:
             waiting = asyncio.create_task(running.wait(signal, timedelta(minutes=1)))
             await asyncio.sleep(0)
@@ -123,10 +123,10 @@ async def test_work_left_by_one_process_is_told_to_another_on_postgres(
         done.set()
         return machines.Unload(effect.piece)
 
-    worker = Cast({machines.Carry: outbox.Handler(carry)})
+    worker = Setup({machines.Carry: outbox.Handler(carry)})
     async with (
         engine(postgres_home.store(), wall, worker).running() as running,
-        engine(postgres_home.store(), wall, Cast(perform=False)).running() as submitter,
+        engine(postgres_home.store(), wall, Setup(perform=False)).running() as submitter,
     ):
         listening = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
 
@@ -140,7 +140,7 @@ async def test_work_left_by_one_process_is_told_to_another_on_postgres(
 
 
 async def test_reading_what_is_not_there_says_so(store: protocol.Store) -> None:
-    async with engine(store, cast=Cast(perform=False)).running() as running:
+    async with engine(store, cast=Setup(perform=False)).running() as running:
         with pytest.raises(errors.NotFound, match="no such stream: counter/none"):
             await running.read(lambda s: visibility.stream(s, name("counter/none")))
 
@@ -148,7 +148,7 @@ async def test_reading_what_is_not_there_says_so(store: protocol.Store) -> None:
 async def test_streams_are_listed_newest_first_in_pages_by_machine_and_end(
     store: protocol.Store,
 ) -> None:
-    async with engine(store, cast=Cast(perform=False)).running() as running:
+    async with engine(store, cast=Setup(perform=False)).running() as running:
         for number in range(3):
             await tell(running, f"counter/{number}", machines.Add(1 + 99 * (number == 1)))
         await tell(running, "bell/a", machines.Silence())
@@ -200,7 +200,7 @@ async def test_the_system_clock_takes_the_stores_time(store: protocol.Store) -> 
     wall = clock.SystemClock()
     wall._zero += timedelta(days=9)
 
-    async with engine(store, wall, Cast(perform=False)).running():
+    async with engine(store, wall, Setup(perform=False)).running():
         assert abs(wall.now() - datetime.now(UTC)) < timedelta(minutes=1)
 
 
@@ -208,7 +208,7 @@ async def test_the_first_of_a_batch_waits_for_company_where_told_to(
     home: Home, wall: HandWoundClock
 ) -> None:
     tuning = service.Tuning(gather=timedelta(seconds=1))
-    parts = service.Parts(home.store(), Cast().known, {}, (), wall, tuning)
+    parts = service.Parts(home.store(), Setup().known, {}, (), wall, tuning)
 
     async with service.Engine(parts, perform=False).running() as together:
         first = asyncio.create_task(tell(together, "counter/a", machines.Add(1)))

@@ -13,7 +13,7 @@ from fairlead.engine.sample.messages import Order
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import START, HandWoundClock
 from tests import machines
-from tests.engines import LEASE, Cast, Home, dead, engine, handlers, tell, until
+from tests.engines import LEASE, Home, Setup, dead, engine, handlers, tell, until
 from tests.outside_world import OutsideWorld
 from tests.tampered import TamperedStore, Tampering
 
@@ -21,12 +21,12 @@ from tests.tampered import TamperedStore, Tampering
 async def test_an_effect_that_killed_its_workers_is_buried_unperformed(
     home: Home, wall: HandWoundClock
 ) -> None:
-    async with engine(home.store(), wall, Cast(perform=False)).running() as submitter:
+    async with engine(home.store(), wall, Setup(perform=False)).running() as submitter:
         await tell(submitter, "fan/a", machines.Load(("x",)))
     home.sql("UPDATE outbox SET attempts = 12")
     outside = OutsideWorld()
 
-    async with engine(home.store(), wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(home.store(), wall, Setup(handlers(outside.carry))).running() as running:
         await until(lambda: dead(running), wall)
         (effect,) = await dead(running)
 
@@ -41,7 +41,7 @@ async def test_a_worker_cut_off_past_its_lease_stops_before_it_is_told(
     outside.gate.clear()
     store = TamperedStore(home.store(), line)
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await outside.arrival.wait()
         line.cut = True
@@ -121,7 +121,7 @@ async def test_the_same_command_after_an_upgrade_is_the_same_command(
         upcasters={("Add", 1): dict},
     )
 
-    async with engine(home.store(), wall, Cast(known=(grown,))).running() as after:
+    async with engine(home.store(), wall, Setup(known=(grown,))).running() as after:
         again = await tell(after, "counter/a", machines.Add(1), "once")
 
         with pytest.raises(errors.Conflict):

@@ -13,14 +13,14 @@ from fairlead.engine.sample.messages import Order
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
-from tests.engines import Cast, Home, effects, engine, handlers, name, state, tell, until
+from tests.engines import Home, Setup, effects, engine, handlers, name, state, tell, until
 from tests.outside_world import OutsideWorld
 
 ONE, TWO = "kubernetes@one", "kubernetes@two"
 
 
-def serving(outside: OutsideWorld, *queues: str) -> Cast:
-    return Cast(queues=dict.fromkeys(queues, handlers(outside.carry)))
+def serving(outside: OutsideWorld, *queues: str) -> Setup:
+    return Setup(queues=dict.fromkeys(queues, handlers(outside.carry)))
 
 
 async def carried(running: service.Engine, stream: str) -> bool:
@@ -55,7 +55,7 @@ async def test_one_process_serves_two_clusters_each_by_its_own_handler(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
     outsides = {ONE: OutsideWorld(), TWO: OutsideWorld()}
-    cast = Cast(queues={queue: handlers(outside.carry) for queue, outside in outsides.items()})
+    cast = Setup(queues={queue: handlers(outside.carry) for queue, outside in outsides.items()})
 
     async with engine(store, wall, cast).running() as running:
         await tell(running, "fan/a", machines.Load(("a",)), queue=ONE)
@@ -74,7 +74,7 @@ async def test_an_effect_is_held_from_birth_only_where_it_can_be_performed(
     async def wait(*_: object) -> None:
         await gate.wait()
 
-    cast = Cast(queues={ONE: handlers(wait)})
+    cast = Setup(queues={ONE: handlers(wait)})
     async with engine(store, wall, cast).running() as running:
         await tell(running, "fan/a", machines.Load(("a",)), queue=ONE)
         await tell(running, "fan/b", machines.Load(("b",)), queue=TWO)
@@ -88,7 +88,7 @@ async def test_an_effect_is_held_from_birth_only_where_it_can_be_performed(
 async def test_a_stream_keeps_the_queue_of_the_command_that_made_it(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    async with engine(store, wall, Cast(perform=False)).running() as running:
+    async with engine(store, wall, Setup(perform=False)).running() as running:
         await tell(running, "fan/a", machines.Load(("a",)), "same", queue=ONE)
         again = await tell(running, "fan/a", machines.Load(("a",)), "same", queue=TWO)
         await tell(running, "fan/a", machines.Load(("b",)), queue=TWO)
@@ -103,7 +103,7 @@ async def test_what_machines_send_each_other_is_born_in_the_sender_s_queue(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
     known = (depot.DEPOT, trip.TRIP)
-    async with engine(store, wall, Cast(known=known, perform=False)).running() as running:
+    async with engine(store, wall, Setup(known=known, perform=False)).running() as running:
         await tell(running, "depot/a", Order("a", 2), queue=ONE)
 
         assert await queue_of(running, "trip/a-2") == ONE
@@ -119,7 +119,7 @@ async def test_a_send_may_name_another_queue_or_none(
         return replace(decision, sends=tuple(replace(each, queue=queue) for each in decision.sends))
 
     known = (replace(depot.DEPOT, decide=decide), trip.TRIP)
-    async with engine(store, wall, Cast(known=known, perform=False)).running() as running:
+    async with engine(store, wall, Setup(known=known, perform=False)).running() as running:
         await tell(running, "depot/a", Order("a", 1), queue=ONE)
 
         assert await queue_of(running, "depot/a") == ONE
@@ -167,7 +167,7 @@ async def test_an_effect_that_fails_after_a_move_is_tried_again_by_the_new_queue
         await go.wait()
         raise OSError("the old cluster is gone")
 
-    old = Cast(queues={ONE: handlers(fail)})
+    old = Setup(queues={ONE: handlers(fail)})
     async with (
         engine(home.store(), wall, old).running() as one,
         engine(home.store(), wall, serving(outside, TWO)).running() as two,
@@ -182,6 +182,6 @@ async def test_an_effect_that_fails_after_a_move_is_tried_again_by_the_new_queue
 
 
 async def test_what_is_no_queue_is_refused(store: protocol.Store, wall: HandWoundClock) -> None:
-    async with engine(store, wall, Cast(perform=False)).running() as running:
+    async with engine(store, wall, Setup(perform=False)).running() as running:
         with pytest.raises(errors.Rejected, match="not a queue: prod"):
             await running.move([name("fan/a")], "prod")

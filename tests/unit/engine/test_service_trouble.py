@@ -11,7 +11,18 @@ from fairlead.engine import service, visibility
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
-from tests.engines import Cast, Home, effects, engine, handlers, name, serves, state, tell, until
+from tests.engines import (
+    Home,
+    Setup,
+    effects,
+    engine,
+    handlers,
+    name,
+    serves,
+    state,
+    tell,
+    until,
+)
 from tests.outside_world import OutsideWorld
 from tests.tampered import TamperedStore, Tampering, gone, once
 
@@ -42,7 +53,7 @@ async def test_an_answer_is_kept_while_the_store_is_away_and_the_effect_not_done
 ) -> None:
     outside, tampering = OutsideWorld(), Tampering()
     setattr(tampering, moment, once("write", gone(), settles))
-    cast = Cast(handlers(outside.carry))
+    cast = Setup(handlers(outside.carry))
 
     async with engine(TamperedStore(store, tampering), wall, cast).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
@@ -60,7 +71,7 @@ async def test_a_failure_is_noted_although_the_store_was_away(
 ) -> None:
     outside, tampering = OutsideWorld([OSError("no road")]), Tampering()
     setattr(tampering, moment, once("write", gone(), postpones))
-    cast = Cast(handlers(outside.carry))
+    cast = Setup(handlers(outside.carry))
 
     async with engine(TamperedStore(store, tampering), wall, cast).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
@@ -76,7 +87,7 @@ async def test_a_failure_that_could_not_be_noted_is_noted_later(
     """Forgetting it would leave the effect held by a worker that knows nothing of it."""
     outside, tampering = OutsideWorld([OSError("no road")]), Tampering()
     tampering.before = once("write", error, postpones)
-    cast = Cast(handlers(outside.carry))
+    cast = Setup(handlers(outside.carry))
 
     async with engine(TamperedStore(store, tampering), wall, cast).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
@@ -89,7 +100,7 @@ async def test_effects_of_a_commit_of_unknown_fate_are_freed_with_the_old_fence(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
     outside, tampering = OutsideWorld(), Tampering(after=once("write", gone(), asks))
-    cast = Cast(handlers(outside.carry))
+    cast = Setup(handlers(outside.carry))
 
     async with engine(TamperedStore(store, tampering), wall, cast).running() as running:
         with pytest.raises(errors.Unavailable):
@@ -110,11 +121,11 @@ async def test_effects_of_a_claim_of_unknown_fate_are_not_orphaned(
     """Committed, then the line broke: held under our fence, and we never heard of them."""
     outside, tampering = OutsideWorld(), Tampering()
     setattr(tampering, moment, once("claim_effects", error))
-    async with engine(home.store(), wall, Cast(perform=False)).running() as submitter:
+    async with engine(home.store(), wall, Setup(perform=False)).running() as submitter:
         await tell(submitter, "fan/a", machines.Load(("x",)))
     store = TamperedStore(home.store(), tampering)
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
         await until(lambda: carried(running))
 
     assert outside.asked == ["x"]
@@ -145,7 +156,7 @@ async def test_no_loop_ends_because_one_call_failed(
     outside, tampering = OutsideWorld(), Tampering(before=once(call, error))
     store = TamperedStore(sqlite_home.store(), tampering)
 
-    async with engine(store, wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(store, wall, Setup(handlers(outside.carry))).running() as running:
 
         async def failed() -> bool:
             await effects(running)
@@ -171,12 +182,12 @@ async def test_rows_that_appear_under_an_ended_fence_are_still_freed(
     async with engine(home.store(), wall).running() as first:
         await tell(first, "fan/b", machines.Load(()))
         ((fence,),) = await first.read(lambda s: s.rows("lapsed_workers", now=2**60, ago=0))
-    async with engine(home.store(), wall, Cast(perform=False)).running() as submitter:
+    async with engine(home.store(), wall, Setup(perform=False)).running() as submitter:
         await tell(submitter, "fan/a", machines.Load(("x",)))
         claim: dict[str, Any] = {"fence": fence, "serves": serves(), "now": 2**60, "limit": 9}
         await submitter.write(lambda s: s.rows("claim_effects", **claim))
 
-    async with engine(home.store(), wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(home.store(), wall, Setup(handlers(outside.carry))).running() as running:
         await until(lambda: carried(running), wall)
 
     assert outside.asked == ["x"]
@@ -206,7 +217,7 @@ async def test_work_is_answered_although_no_session_can_be_opened(
 ) -> None:
     """Left without an answer, the keeper would wait for ever and never renew its lease again."""
     outside, tampering = OutsideWorld(), Tampering()
-    cast = Cast(handlers(outside.carry))
+    cast = Setup(handlers(outside.carry))
 
     async with engine(TamperedStore(store, tampering), wall, cast).running() as running:
         tampering.cut = True
@@ -226,13 +237,13 @@ async def test_a_worker_that_leaves_ends_its_handlers_first_and_gives_all_back(
     outside = OutsideWorld()
     outside.gate.clear()
 
-    async with engine(home.store(), wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(home.store(), wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await outside.arrival.wait()
 
     assert outside.cancelled == ["x"]
     assert outside.under_way.total() == 0
-    async with engine(home.store(), wall, Cast(perform=False)).running() as looking:
+    async with engine(home.store(), wall, Setup(perform=False)).running() as looking:
         (effect,) = await effects(looking)
     assert (effect.held, effect.attempts) == (False, 0)
 
@@ -250,7 +261,7 @@ async def test_an_answer_committed_while_leaving_starts_nothing_new(
         await asyncio.sleep(0)
         return machines.Load((effect.piece + "'",))
 
-    async with engine(home.store(), wall, Cast(handlers(carry))).running() as running:
+    async with engine(home.store(), wall, Setup(handlers(carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await leaving.wait()
     performed = len(gates)
@@ -280,7 +291,7 @@ async def test_cancelled_work_is_not_run_and_costs_no_session(
     tampering, ran = Tampering(), []
 
     async with engine(
-        TamperedStore(store, tampering), wall, Cast(perform=False)
+        TamperedStore(store, tampering), wall, Setup(perform=False)
     ).running() as running:
         await running.write(lambda s: s.rows("count_rows"))
         opened = tampering.calls["open"]

@@ -13,7 +13,7 @@ from fairlead.engine.sample import depot, trip
 from fairlead.engine.sample.messages import Arrive, DriveLeg, Order
 from fairlead.engine.testing import START, HandWoundClock
 from tests import machines
-from tests.engines import Cast, Home, effects, engine, handlers, state, tell, until
+from tests.engines import Home, Setup, effects, engine, handlers, state, tell, until
 from tests.outside_world import OutsideWorld
 from tests.tampered import TamperedStore, Tampering
 
@@ -61,19 +61,19 @@ NEW_TYPE = replace(
 async def test_an_effect_that_only_a_newer_program_can_see_through_is_left_untouched(
     home: Home, wall: HandWoundClock, made: machine.AnyMachine
 ) -> None:
-    async with engine(home.store(), wall, Cast(known=(made,), perform=False)).running() as door:
+    async with engine(home.store(), wall, Setup(known=(made,), perform=False)).running() as door:
         await tell(door, "fan/new", machines.Load(("x",)))
     before = home.sql("SELECT * FROM outbox")
     old, new = OutsideWorld(), OutsideWorld()
 
-    async with engine(home.store(), wall, Cast(handlers(old.carry))).running() as running:
+    async with engine(home.store(), wall, Setup(handlers(old.carry))).running() as running:
         await tell(running, "fan/old", machines.Load(("y",)))
         wall.advance(10 * SECOND)
         await until(lambda: over(home, "fan/old"), wall)
 
     assert (old.asked, home.sql("SELECT * FROM outbox")) == (["y"], before)
     performed = {**handlers(new.carry), Ship: handlers(new.carry)[machines.Carry]}
-    async with engine(home.store(), wall, Cast(performed, known=(made,))).running():
+    async with engine(home.store(), wall, Setup(performed, known=(made,))).running():
         await until(lambda: over(home, "fan/new"))
     assert new.asked == ["x"]
 
@@ -92,11 +92,11 @@ async def rings(home: Home) -> int:
 async def test_timers_that_an_old_worker_cannot_read_are_neither_delayed_nor_in_its_way(
     home: Home, wall: HandWoundClock, made: machine.AnyMachine
 ) -> None:
-    async with engine(home.store(), wall, Cast(known=(made,), perform=False)).running() as door:
+    async with engine(home.store(), wall, Setup(known=(made,), perform=False)).running() as door:
         alarm = machines.SetAlarm(START + SECOND)
         await asyncio.gather(*(tell(door, f"bell/new-{n}", alarm) for n in range(LATE)))
     before = home.sql("SELECT * FROM timers ORDER BY stream")
-    async with engine(home.store(), wall, Cast(perform=False)).running() as door:
+    async with engine(home.store(), wall, Setup(perform=False)).running() as door:
         for number in range(1, 6):
             await tell(door, f"bell/old-{number}", machines.SetAlarm(START + number * SOON))
     calls = Tampering()
@@ -109,7 +109,7 @@ async def test_timers_that_an_old_worker_cannot_read_are_neither_delayed_nor_in_
         assert calls.calls["next_timer"] < 60
 
     assert home.sql("SELECT * FROM timers ORDER BY stream") == before
-    async with engine(home.store(), wall, Cast(known=(made,))).running():
+    async with engine(home.store(), wall, Setup(known=(made,))).running():
         await until(lambda: has_rung(home, 5 + LATE))
 
 
@@ -128,7 +128,7 @@ async def test_a_stream_that_a_newer_program_wrote_is_not_written_over(
     outside = OutsideWorld()
     outside.gate.clear()
 
-    async with engine(home.store(), wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(home.store(), wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await outside.arrival.wait()
         # Between the effect and its answer another process takes a command, as a newer version.
@@ -157,7 +157,7 @@ async def test_an_answer_that_is_sent_on_to_a_newer_stream_is_kept_and_not_asked
         await gate.wait()
         return Arrive(effect.leg)
 
-    cast = Cast({DriveLeg: outbox.Handler(drive)}, known=(depot.DEPOT, trip.TRIP))
+    cast = Setup({DriveLeg: outbox.Handler(drive)}, known=(depot.DEPOT, trip.TRIP))
     async with engine(home.store(), wall, cast).running() as running:
         await tell(running, "depot/a", Order("a", 1, legs=1))
         home.sql("UPDATE streams SET state_version = 2 WHERE machine = 'depot'")
@@ -180,14 +180,14 @@ async def is_free(home: Home) -> bool:
 async def test_an_effect_or_timer_with_a_field_too_many_waits_for_a_newer_worker(
     home: Home, wall: HandWoundClock
 ) -> None:
-    async with engine(home.store(), wall, Cast(perform=False)).running() as door:
+    async with engine(home.store(), wall, Setup(perform=False)).running() as door:
         await tell(door, "fan/a", machines.Load(("x",)))
         await tell(door, "bell/a", machines.SetAlarm(START + SECOND))
     home.sql("""UPDATE outbox SET data = '{"piece":"x","by":"ship"}'""")
     home.sql("""UPDATE timers SET data = '{"name":"bell","stubborn":false,"loud":true}'""")
     outside = OutsideWorld()
 
-    async with engine(home.store(), wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(home.store(), wall, Setup(handlers(outside.carry))).running() as running:
         for _ in range(20):
             wall.advance(SECOND)
             await running.write(lambda session: session.rows("count_rows"))
@@ -211,7 +211,7 @@ async def test_a_command_that_is_sent_again_after_an_upgrade_is_no_conflict(
         decide=lambda *_: messages.Decision((machines.Added(1),)),
         vocabulary=replace(machines.COUNTER.vocabulary, commands=Add),
     )
-    async with engine(home.store(), wall, Cast(known=(old,))).running() as before:
+    async with engine(home.store(), wall, Setup(known=(old,))).running() as before:
         first = await tell(before, "counter/a", Add(1), "once")
 
     async with engine(home.store(), wall).running() as after:

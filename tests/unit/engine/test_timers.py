@@ -11,7 +11,7 @@ from fairlead.engine import clock, service, visibility
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import START, HandWoundClock
 from tests import machines
-from tests.engines import Cast, Home, engine, events, name, state, tell, until
+from tests.engines import Home, Setup, engine, events, name, state, tell, until
 from tests.tampered import TamperedStore, Tampering, gone, once
 
 SECOND = timedelta(seconds=1)
@@ -117,7 +117,7 @@ async def test_a_timer_changed_between_claim_and_firing_does_not_fire(
     home: Home, wall: HandWoundClock, meanwhile: str
 ) -> None:
     """Claimed here, then changed by another process, then delivered here: it must be stale."""
-    rival = engine(home.store(), wall, Cast(perform=False))
+    rival = engine(home.store(), wall, Setup(perform=False))
     later = machines.SetAlarm(START + timedelta(days=1))
     change = machines.Silence() if meanwhile == "silenced" else later
 
@@ -193,7 +193,7 @@ async def test_a_refused_timer_is_not_forgotten_when_the_store_breaks_meanwhile(
 async def test_timers_set_by_a_process_that_does_not_work_are_fired_by_one_that_does(
     home: Home, wall: HandWoundClock
 ) -> None:
-    async with engine(home.store(), wall, Cast(perform=False)).running() as submitter:
+    async with engine(home.store(), wall, Setup(perform=False)).running() as submitter:
         await tell(submitter, "bell/a", machines.SetAlarm(START + SECOND))
 
     async with engine(home.store(), wall).running() as running:
@@ -265,10 +265,10 @@ async def test_a_timer_whose_upcaster_breaks_is_dead_and_harms_no_other(
 
     choking = replace(machines.BELL, versions={machines.Ring: 2}, upcasters={("Ring", 1): choke})
     known = [choking if each is machines.BELL else each for each in machines.ALL]
-    async with engine(home.store(), wall, Cast(perform=False)).running() as submitter:
+    async with engine(home.store(), wall, Setup(perform=False)).running() as submitter:
         await tell(submitter, "bell/a", machines.SetAlarm(START + SECOND))
 
-    async with engine(home.store(), wall, Cast(known=known)).running() as running:
+    async with engine(home.store(), wall, Setup(known=known)).running() as running:
         await tell(running, "bell/b", machines.SetAlarm(START + SECOND))
 
         async def rang_b() -> bool:

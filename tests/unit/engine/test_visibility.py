@@ -6,7 +6,7 @@ from fairlead.engine import service, visibility
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import START, HandWoundClock
 from tests import machines
-from tests.engines import Cast, engine, handlers, name, tell
+from tests.engines import Setup, engine, handlers, name, tell
 from tests.outside_world import OutsideWorld
 
 PROD = "kubernetes@prod"
@@ -27,7 +27,7 @@ async def unserved(running: service.Engine, wall: HandWoundClock, key: str) -> s
 async def test_work_without_a_worker_waits_and_is_told_after_a_grace(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    async with engine(store, wall, Cast(perform=False)).running() as running:
+    async with engine(store, wall, Setup(perform=False)).running() as running:
         await tell(running, "fan/a", machines.Load(("x", "y")), queue=PROD)
         (early,) = await queues(running, wall)
         wall.advance(visibility.GRACE)
@@ -43,7 +43,7 @@ async def test_work_without_a_worker_waits_and_is_told_after_a_grace(
 async def test_a_stream_hears_of_its_own_queue_alone(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    async with engine(store, wall, Cast(perform=False)).running() as running:
+    async with engine(store, wall, Setup(perform=False)).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)), queue=PROD)
         await tell(running, "fan/b", machines.Load(("x",)))
         early = [await unserved(running, wall, each) for each in "ab"]
@@ -60,7 +60,7 @@ async def test_a_stream_hears_of_its_own_queue_alone(
 async def test_a_worker_that_serves_another_queue_is_no_help(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    cast = Cast(queues={"kubernetes@test": handlers(OutsideWorld().carry)})
+    cast = Setup(queues={"kubernetes@test": handlers(OutsideWorld().carry)})
     async with engine(store, wall, cast).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)), queue=PROD)
         found = await queues(running, wall)
@@ -74,7 +74,7 @@ async def test_a_worker_that_serves_another_queue_is_no_help(
 async def test_a_type_that_no_worker_of_the_queue_performs_is_named(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
-    cast = Cast(queues={PROD: handlers(OutsideWorld().carry)})
+    cast = Setup(queues={PROD: handlers(OutsideWorld().carry)})
     async with engine(store, wall, cast).running() as running:
         call = machines.Call(name("echo/a"), name("echo/b"), 0)
         await tell(running, "echo/a", call, queue=PROD)

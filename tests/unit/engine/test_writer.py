@@ -13,11 +13,11 @@ from fairlead.engine import messages, runner, writer
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
-from tests.engines import Cast, Home, engine, handlers, state, tell, until
+from tests.engines import Home, Setup, engine, handlers, state, tell, until
 from tests.outside_world import OutsideWorld
 from tests.tampered import TamperedStore, Tampering
 
-SUBMITTER = Cast(perform=False)
+SUBMITTER = Setup(perform=False)
 
 
 class Halt:
@@ -97,7 +97,7 @@ async def test_answers_of_effects_need_no_place(
         await tell(running, "counter/a", machines.Add(1), f"{context.idempotency_key} counted")
         return await outside.carry(effect, context)
 
-    cast = Cast(handlers(carry))
+    cast = Setup(handlers(carry))
     async with engine(store, wall, cast).running() as running:
         pieces = tuple(f"p{number}" for number in range(30))
         await tell(running, "fan/a", machines.Load(pieces))
@@ -238,7 +238,7 @@ async def test_a_store_that_refuses_every_write_is_not_connected_to_without_paus
     pieces = tuple(f"p{number}" for number in range(50))
 
     async with engine(
-        TamperedStore(store, line), wall, Cast(handlers(outside.carry))
+        TamperedStore(store, line), wall, Setup(handlers(outside.carry))
     ).running() as running:
         await tell(running, "fan/a", machines.Load(pieces))
         await until(lambda: asyncio.sleep(0.01, len(outside.asked) == 50))

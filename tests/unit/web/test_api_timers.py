@@ -26,7 +26,7 @@ def _bury(session: protocol.Session) -> None:
     number = session.rows("get_stream", name="trip/a-1")[0][0]
     timer = protocol.NewTimer(number, "late", 1, 2**50, "Arrive", 1, '{"leg":1}')
     with session.transaction() as transaction:
-        transaction.load(protocol.Wanted([]))
+        transaction.load(protocol.Needed([]))
         transaction.write(protocol.Writes(1, timers=[timer]))
     values = {"due": 1, "dead": 1, "error": "will not", "attempts": 12}
     session.rows("postpone_timer", stream=number, name="late", seq=1, **values)

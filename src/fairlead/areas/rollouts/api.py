@@ -10,8 +10,7 @@ from fastapi import APIRouter, Header, Query, Request
 
 from fairlead import errors
 from fairlead.access import intake, tokens
-from fairlead.areas.rollouts import detail, history, projection, run_samples
-from fairlead.areas.rollouts import requests as door
+from fairlead.areas.rollouts import detail, history, projection, requests, run_samples
 from fairlead.areas.rollouts import traffic_stats as numbers_
 from fairlead.areas.rollouts.domain import actions
 from fairlead.areas.rollouts.domain.declared_verbs import VERBS
@@ -71,7 +70,7 @@ async def list_rollouts(
 ) -> shapes.Page[projection.Summary]:
     scope = contexts.caller(request).scope
     found, further = await contexts.of(request).engine.read(
-        lambda session: door.listed(session, limit, before, scope, where)
+        lambda session: requests.listed(session, limit, before, scope, where)
     )
     return shapes.Page(items=found, next=None if further is None else str(further))
 
@@ -85,7 +84,7 @@ async def get_numbers(
 ) -> TrafficNumbers:
     context, scope = contexts.of(request), contexts.caller(request).scope
     now, after = context.now(), _utc(since) if since is not None else None
-    told = await context.engine.read(lambda session: door.read(session, name, now, scope))
+    told = await context.engine.read(lambda session: requests.read(session, name, now, scope))
     recorded = context.services.find(numbers_.TRAFFIC_STATS)
     if recorded is None:
         return TrafficNumbers(recorded=False, items=[])
@@ -101,7 +100,7 @@ async def get_numbers(
 async def get_rollout(request: Request, name: str) -> detail.Detail:
     context, scope = contexts.of(request), contexts.caller(request).scope
     now = context.now()
-    return await context.engine.read(lambda session: door.read(session, name, now, scope))
+    return await context.engine.read(lambda session: requests.read(session, name, now, scope))
 
 
 @router.post(
@@ -130,11 +129,11 @@ async def steer(
     action = actions.ActionRequest(verb, caller.name, given.why, given.revision)
     command_id = _command_id(given.id, idempotency_key)
     context, scope = contexts.of(request), contexts.caller(request).scope
-    stream = await context.engine.read(lambda session: door.find(session, name, scope))
-    asked = door.request(stream.name, action, command_id)
-    with door.in_place():
+    stream = await context.engine.read(lambda session: requests.find(session, name, scope))
+    asked = requests.request(stream.name, action, command_id)
+    with requests.in_place():
         receipt = await context.intake.submit(caller, asked)
-    after = await context.engine.read(lambda s: door.told(s, stream.name, context.now()))
+    after = await context.engine.read(lambda s: requests.told(s, stream.name, context.now()))
     return Steered(receipt=shapes.Receipt.of(receipt), rollout=after.rollout)
 
 

@@ -39,8 +39,8 @@ def handlers(world: RolloutPorts) -> outbox.Handlers:
         messages.SetRoute: outbox.Handler(_Writes(world).route, write, attempts=8),
         messages.RemoveCanary: outbox.Handler(_Writes(world).remove, write, attempts=8),
         messages.ReleaseResources: outbox.Handler(_Writes(world).let_go, write, attempts=20),
-        messages.Observe: outbox.Handler(_Looks(world).look, attempts=3),
-        messages.Measure: outbox.Handler(_Looks(world).measure, attempts=1),
+        messages.Observe: outbox.Handler(_Observations(world).observe, attempts=3),
+        messages.Measure: outbox.Handler(_Observations(world).measure, attempts=1),
         messages.Notify: outbox.Handler(_Tells(world).notify, attempts=5),
         messages.PublishStatus: outbox.Handler(_Tells(world).publish, attempts=20),
         messages.ResetOverride: outbox.Handler(_Tells(world).reset_override, attempts=20),
@@ -92,10 +92,10 @@ class _Writes:
 
 
 @dataclass(frozen=True, slots=True)
-class _Looks:
+class _Observations:
     world: RolloutPorts
 
-    async def look(self, effect: messages.Observe, _: outbox.EffectContext) -> messages.Observed:
+    async def observe(self, effect: messages.Observe, _: outbox.EffectContext) -> messages.Observed:
         return messages.Observed(await observed(self.world, effect.name))
 
     async def measure(self, effect: messages.Measure, _: outbox.EffectContext) -> messages.Judged:

@@ -9,8 +9,7 @@ from fastapi import APIRouter, Depends, Query, Request
 from starlette.responses import Response
 
 from fairlead import errors
-from fairlead.areas.rollouts import detail
-from fairlead.areas.rollouts import requests as door
+from fairlead.areas.rollouts import detail, requests
 from fairlead.areas.rollouts.domain import names
 from fairlead.areas.rollouts.workload_logs import (
     MOST_LINES,
@@ -63,7 +62,7 @@ async def show_logs(request: Request, _: auth.Operator, name: str, version: str 
 async def _told(request: Request, name: str) -> detail.Detail:
     context, scope = contexts.of(request), contexts.caller(request).scope
     now = context.now()
-    return await context.engine.read(lambda session: door.read(session, name, now, scope))
+    return await context.engine.read(lambda session: requests.read(session, name, now, scope))
 
 
 async def _read(request: Request, told: detail.Detail, asked: LogRequest) -> LogPage:

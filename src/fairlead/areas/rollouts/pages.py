@@ -12,8 +12,7 @@ from fastapi import APIRouter, Query, Request
 from starlette.responses import Response
 
 from fairlead.access import tokens
-from fairlead.areas.rollouts import chart, detail, history, projection
-from fairlead.areas.rollouts import requests as door
+from fairlead.areas.rollouts import chart, detail, history, projection, requests
 from fairlead.areas.rollouts.domain import view
 from fairlead.areas.rollouts.domain.declared_verbs import VERBS
 from fairlead.areas.rollouts.traffic_stats import TRAFFIC_STATS, Point
@@ -100,7 +99,7 @@ async def rollouts(
 ) -> Response:
     scope = contexts.caller(request).scope
     found, further = await contexts.of(request).engine.read(
-        lambda session: door.listed(session, _ROWS, before, scope)
+        lambda session: requests.listed(session, _ROWS, before, scope)
     )
     shown = sorted(found, key=_urgency)
     waiting = sum(1 for each in shown if each.phase in _FIRST)
@@ -118,7 +117,7 @@ async def rollout(
 ) -> Response:
     context, scope = contexts.of(request), contexts.caller(request).scope
     now = context.now()
-    told = await context.engine.read(lambda session: door.read(session, name, now, scope, run))
+    told = await context.engine.read(lambda session: requests.read(session, name, now, scope, run))
     role = contexts.caller(request).role
     counter = context.services.find(TRAFFIC_STATS)
     points = counter.recent(told.rollout.name) if counter is not None else ()

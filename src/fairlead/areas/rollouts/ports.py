@@ -16,11 +16,11 @@ from fairlead.checks.subject import Subject
 class Platform(Protocol):
     """Where the workload runs."""
 
-    async def ensure(self, wanted: messages.EnsureVersion) -> None:
+    async def ensure(self, desired: messages.EnsureVersion) -> None:
         """Let the version run in its slot at its scale; do not wait for it to be ready."""
         ...
 
-    async def remove_canary(self, wanted: messages.RemoveCanary) -> None:
+    async def remove_canary(self, desired: messages.RemoveCanary) -> None:
         """Empty the slots of canary and baseline, letting their requests end; empty is well."""
         ...
 
@@ -48,7 +48,7 @@ class Slots(NamedTuple):
 class Router(Protocol):
     """What shares requests between the slots."""
 
-    async def route(self, wanted: messages.SetRoute) -> None:
+    async def route(self, desired: messages.SetRoute) -> None:
         """Change the route in place, in one write; never delete and make it again.
 
         While `route.joined`, the canary's backend is held by the proxies even at weight 0, and

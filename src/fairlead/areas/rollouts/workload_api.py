@@ -1,4 +1,4 @@
-"""The door for workloads on the machine of this control plane: what `fairlead deploy` calls."""
+"""The API of workloads on the machine of this control plane: what `fairlead deploy` calls."""
 
 from typing import Annotated, Any
 

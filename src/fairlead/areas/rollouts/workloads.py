@@ -170,9 +170,9 @@ def named(file: str) -> str:
 class Deployer:
     """Takes workloads in on behalf of callers."""
 
-    def __init__(self, target: DeployTarget, door: intake.Intake) -> None:
+    def __init__(self, target: DeployTarget, intake_: intake.Intake) -> None:
         self._target = target
-        self._intake = door
+        self._intake = intake_
 
     async def deploy(
         self, caller: intake.Caller, content: object
@@ -192,19 +192,19 @@ class Deployer:
         return deploy_request, receipt
 
 
-async def take_over(door: intake.Intake, name: str, queue: str) -> None:
+async def take_over(intake_: intake.Intake, name: str, queue: str) -> None:
     """A rollout that is over, or from before there were queues, may begin anew here."""
     stream = coordination.rollout_stream(name)
-    known = await door.find(stream)
+    known = await intake_.find(stream)
     if known is None or known.queue == queue:
         return
     # What an ended one still asks for would follow it, and take down here what it built there.
-    if known.queue and (known.ended_at is None or await door.waits(stream)):
+    if known.queue and (known.ended_at is None or await intake_.waits(stream)):
         raise errors.Conflict(
             f"{name} runs on another machine, which serves: {known.queue}",
             hint="deploy it there, or under another name",
         )
-    await door.move(stream, queue)
+    await intake_.move(stream, queue)
 
 
 def _check_project(caller: intake.Caller, words: WorkloadWords) -> None:

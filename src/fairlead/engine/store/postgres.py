@@ -241,23 +241,23 @@ class PostgresTransaction:
         self._homes: dict[int, tuple[str, str]] = {}
         """Queue and machine of each stream, as it was loaded."""
 
-    def load(self, wanted: protocol.Wanted) -> protocol.Loaded:
-        self._locking = wanted.careful
-        names = list(wanted.streams)
+    def load(self, needed: protocol.Needed) -> protocol.Loaded:
+        self._locking = needed.careful
+        names = list(needed.streams)
         with self._connection.pipeline():
             self._connection.execute("BEGIN")
             self._connection.set_here()
-            if wanted.careful:
+            if needed.careful:
                 # A statement of its own: one that waited for a lock would count the effects
                 # of a lane as they were before it waited.
                 self._ask("lock_streams", names=names)
-            values = {"names": names, "ordered": self._ordered, "bytes": wanted.bytes}
+            values = {"names": names, "ordered": self._ordered, "bytes": needed.bytes}
             streams = self._ask("load_streams", **values)
             # After the lock, so that it sees what the one before us committed.
-            commands = self._ask("load_commands", ids=list(wanted.commands))
+            commands = self._ask("load_commands", ids=list(needed.commands))
         # Not in the pipeline: after one the server does not count our silence (LIMIT_SILENCE),
         # and from here on we hold locks.
-        held = self._ask_held(wanted) if wanted.careful else None
+        held = self._ask_held(needed) if needed.careful else None
         rows = streams.fetchall()
         return protocol.Loaded(
             self._know([protocol.StreamRow(*row) for row in rows if row[_STATE] is not None]),
@@ -356,9 +356,9 @@ class PostgresTransaction:
     def _ask(self, query: str, **values: Any) -> psycopg.Cursor[Any]:
         return self._connection.execute(_QUERIES[query], values)
 
-    def _ask_held(self, wanted: protocol.Wanted) -> tuple[psycopg.Cursor[Any], psycopg.Cursor[Any]]:
-        settles = _encode(wanted.settles).decode()
-        fires = _encode(wanted.fires).decode()
+    def _ask_held(self, needed: protocol.Needed) -> tuple[psycopg.Cursor[Any], psycopg.Cursor[Any]]:
+        settles = _encode(needed.settles).decode()
+        fires = _encode(needed.fires).decode()
         return (
             self._ask("held_effects", keys=settles),
             self._ask("held_timers", keys=fires),

@@ -219,7 +219,7 @@ class Writes:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class Needed:
     """What a batch must know before it decides."""
 
     streams: Sequence[str]
@@ -251,7 +251,7 @@ class Transaction(Protocol):
     def epoch(self) -> str:
         """What effects born here have in their idempotency keys (see epochs.py)."""
 
-    def load(self, wanted: Wanted) -> Loaded: ...
+    def load(self, needed: Needed) -> Loaded: ...
 
     def more(self, streams: Sequence[str]) -> Sequence[StreamRow]:
         """Streams that turned out to be needed while deciding; Lost where one is locked."""

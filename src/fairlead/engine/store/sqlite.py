@@ -203,12 +203,12 @@ class SqliteTransaction:
         self._homes: dict[int, tuple[str, str]] = {}
         """Queue and machine of streams; they cannot change while the file is ours."""
 
-    def load(self, wanted: protocol.Wanted) -> protocol.Loaded:
-        rows, left_out = self._streams(wanted.streams, wanted.bytes) if wanted.streams else ((), ())
+    def load(self, needed: protocol.Needed) -> protocol.Loaded:
+        rows, left_out = self._streams(needed.streams, needed.bytes) if needed.streams else ((), ())
         return protocol.Loaded(
             rows,
-            self._commands(wanted.commands) if wanted.commands else (),
-            self._held(wanted) if wanted.careful else None,
+            self._commands(needed.commands) if needed.commands else (),
+            self._held(needed) if needed.careful else None,
             frozenset(left_out),
         )
 
@@ -340,9 +340,9 @@ class SqliteTransaction:
         found = self._connection.execute(_QUERIES["load_commands"], {"ids": json.dumps(ids)})
         return [protocol.CommandRow(*row) for row in found]
 
-    def _held(self, wanted: protocol.Wanted) -> frozenset[messages.Hold | messages.TimerKey]:
-        holds = [(h.stream, h.seq, h.n, h.fence) for h in wanted.settles]
-        settings = [(k.stream, k.name, k.seq) for k in wanted.fires]
+    def _held(self, needed: protocol.Needed) -> frozenset[messages.Hold | messages.TimerKey]:
+        holds = [(h.stream, h.seq, h.n, h.fence) for h in needed.settles]
+        settings = [(k.stream, k.name, k.seq) for k in needed.fires]
         effects = self._connection.execute(_QUERIES["held_effects"], {"keys": json.dumps(holds)})
         timers = self._connection.execute(_QUERIES["held_timers"], {"keys": json.dumps(settings)})
         return frozenset(

@@ -51,20 +51,20 @@ def is_typed(obj: Object) -> bool:
     return group in _TYPED_GROUPS
 
 
-def differences(wanted: Object, live: Object) -> list[str]:
+def differences(desired: Object, live: Object) -> list[str]:
     """The paths at which the live object does not say what we want; empty means equal."""
-    if _says(live, wanted):
+    if _says(live, desired):
         # Word for word, which is nearly always so; the walk below knows other spellings too.
         return []
     found: list[str] = []
-    _Comparison(found, typed=is_typed(wanted)).value(wanted, live, "", "")
+    _Comparison(found, typed=is_typed(desired)).value(desired, live, "", "")
     return found
 
 
-def projection(live: Any, wanted: Any) -> Any:
-    """The live values at the fields that `wanted` names."""
-    if isinstance(wanted, dict) and isinstance(live, dict):
-        return {key: projection(live[key], wanted[key]) for key in wanted if key in live}
+def projection(live: Any, desired: Any) -> Any:
+    """The live values at the fields that `desired` names."""
+    if isinstance(desired, dict) and isinstance(live, dict):
+        return {key: projection(live[key], desired[key]) for key in desired if key in live}
     return live
 
 
@@ -75,34 +75,34 @@ class _Comparison:
         self._found = found
         self._typed = typed
 
-    def value(self, wanted: Any, live: Any, path: str, parent: str) -> None:
-        if isinstance(wanted, dict) and isinstance(live, dict):
-            self._map(wanted, live, path)
-        elif isinstance(wanted, list) and isinstance(live, list):
-            self._list(wanted, live, path)
-        elif not self._same(wanted, live, path, parent):
+    def value(self, desired: Any, live: Any, path: str, parent: str) -> None:
+        if isinstance(desired, dict) and isinstance(live, dict):
+            self._map(desired, live, path)
+        elif isinstance(desired, list) and isinstance(live, list):
+            self._list(desired, live, path)
+        elif not self._same(desired, live, path, parent):
             self._found.append(path)
 
-    def _map(self, wanted: Mapping[str, Any], live: Mapping[str, Any], path: str) -> None:
+    def _map(self, desired: Mapping[str, Any], live: Mapping[str, Any], path: str) -> None:
         name = path.rpartition(".")[2]
-        for key, value in wanted.items():
+        for key, value in desired.items():
             here = f"{path}.{key}" if path else key
             if key in live:
                 self.value(value, live[key], here, name)
             elif value is not None and not (self._typed and _is_empty(value)):
                 self._found.append(here)
 
-    def _list(self, wanted: list[Any], live: list[Any], path: str) -> None:
-        keys = self._keys(wanted, path)
+    def _list(self, desired: list[Any], live: list[Any], path: str) -> None:
+        keys = self._keys(desired, path)
         if not keys:
-            if len(wanted) != len(live):
+            if len(desired) != len(live):
                 self._found.append(path)
                 return
-            for index, (one, other) in enumerate(zip(wanted, live, strict=True)):
+            for index, (one, other) in enumerate(zip(desired, live, strict=True)):
                 self.value(one, other, f"{path}[{index}]", "")
             return
         held = {_identity(item, keys): item for item in live if isinstance(item, dict)}
-        for item in wanted:
+        for item in desired:
             identity = _identity(item, keys)
             here = f"{path}[{','.join(map(str, identity))}]"
             if identity in held:
@@ -119,32 +119,32 @@ class _Comparison:
                 return keys
         return ()
 
-    def _same(self, wanted: Any, live: Any, path: str, parent: str) -> bool:
-        if wanted == live and isinstance(wanted, bool) == isinstance(live, bool):
+    def _same(self, desired: Any, live: Any, path: str, parent: str) -> bool:
+        if desired == live and isinstance(desired, bool) == isinstance(live, bool):
             return True
         if self._typed and (
             parent in _QUANTITY_MAPS or path.rpartition(".")[2] in _QUANTITY_FIELDS
         ):
-            one, other = quantity(str(wanted)), quantity(str(live))
+            one, other = quantity(str(desired)), quantity(str(live))
             return one is not None and one == other
         return False
 
 
-def _says(live: Any, wanted: Any) -> bool:
+def _says(live: Any, desired: Any) -> bool:
     """True where every field that we name is there with the very same value."""
     # Loops, not all() over a generator: this runs for every child of every object.
-    if isinstance(wanted, dict):
+    if isinstance(desired, dict):
         if not isinstance(live, dict):
             return False
-        for key, value in wanted.items():
+        for key, value in desired.items():
             if key not in live or not _says(live[key], value):
                 return False
         return True
-    if isinstance(wanted, list):
-        if not isinstance(live, list) or len(live) != len(wanted):
+    if isinstance(desired, list):
+        if not isinstance(live, list) or len(live) != len(desired):
             return False
-        return all(map(_says, live, wanted))
-    return type(live) is type(wanted) and bool(live == wanted)
+        return all(map(_says, live, desired))
+    return type(live) is type(desired) and bool(live == desired)
 
 
 def _identity(item: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[Any, ...]:

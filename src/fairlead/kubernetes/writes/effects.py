@@ -148,10 +148,10 @@ class Performer:
             live = self._current(effect)
             if live is None:
                 return False
-            wanted = {**self._wanted(effect, live), **beside(live)}
-            if _same_but_round(live.get("status") or {}, wanted):
+            desired = {**self._wanted(effect, live), **beside(live)}
+            if _same_but_round(live.get("status") or {}, desired):
                 return True
-            return await self._write_status(effect.subject, live, wanted)
+            return await self._write_status(effect.subject, live, desired)
 
     def record(self, effect: RecordEvent) -> None:
         """Tell it by an Event, which is sent in the background."""
@@ -163,11 +163,11 @@ class Performer:
         told = Occurrence(live, effect.reason, effect.note, kind=kind, topic=effect.topic)
         self._recorder.record(told)
 
-    async def _write_status(self, subject: Subject, live: Object, wanted: Object) -> bool:
+    async def _write_status(self, subject: Subject, live: Object, desired: Object) -> bool:
         held = self._held[subject.kind]
         take = functools.partial(held.published, live) if held.published else None
         try:
-            await status.write(self._client, held.objects, live, wanted, take)
+            await status.write(self._client, held.objects, live, desired, take)
         except NotFound:
             return False
         except Conflict:
@@ -256,12 +256,12 @@ def _keep_newest(table: OrderedDict[K, int], key: K) -> None:
         table.popitem(last=False)
 
 
-def _same_but_round(live: Object, wanted: Object) -> bool:
+def _same_but_round(live: Object, desired: Object) -> bool:
     """A status that differs in nothing but its round is not worth a request.
 
     The generation of a condition is news: users wait for it after an edit.
     """
-    return {**live, "round": 0} == {**wanted, "round": 0}
+    return {**live, "round": 0} == {**desired, "round": 0}
 
 
 def _cache_of(held: Held, child: Object) -> Cache:

@@ -64,14 +64,14 @@ async def write(
     return True
 
 
-def operations(live: Object | None, wanted: Object) -> list[Object]:
+def operations(live: Object | None, desired: Object) -> list[Object]:
     """The JSON patch from one status to the other, field by field; empty for none."""
     if not live:
-        return [{"op": "add", "path": "/status", "value": wanted}] if wanted else []
-    gone = [{"op": "remove", "path": _pointer(key)} for key in live if key not in wanted]
+        return [{"op": "add", "path": "/status", "value": desired}] if desired else []
+    gone = [{"op": "remove", "path": _pointer(key)} for key in live if key not in desired]
     new = [
         {"op": "add", "path": _pointer(key), "value": value}
-        for key, value in wanted.items()
+        for key, value in desired.items()
         if key not in live or live[key] != value
     ]
     return [*gone, *new]

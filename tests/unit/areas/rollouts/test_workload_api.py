@@ -199,7 +199,7 @@ def _all_done(session: protocol.Session) -> None:
     claim = {"serves": json.dumps(serves), "now": 2**60, "limit": 99}
     session.rows("claim_effects", fence=99, **claim)
     with session.transaction() as transaction:
-        transaction.load(protocol.Wanted([]))
+        transaction.load(protocol.Needed([]))
         holds = [messages.Hold(key.stream, key.seq, key.n, 99) for key in keys]
         transaction.write(protocol.Writes(0, settled=holds))
 

@@ -11,14 +11,14 @@ import pytest
 from fairlead.engine.store import epochs, postgres, protocol
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
-from tests.engines import Cast, Home, engine, handlers, state, tell, until
+from tests.engines import Home, Setup, engine, handlers, state, tell, until
 from tests.outside_world import OutsideWorld
 
 
 async def performed(home: Home, wall: HandWoundClock, *pieces: str) -> list[str]:
     """The keys under which these are carried."""
     outside = OutsideWorld()
-    async with engine(home.store(), wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(home.store(), wall, Setup(handlers(outside.carry))).running() as running:
         if pieces:
             await tell(running, "fan/a", machines.Load(pieces))
 
@@ -62,7 +62,7 @@ def test_a_person_starts_a_new_epoch(session: protocol.Session) -> None:
 async def test_after_a_new_epoch_new_effects_have_new_keys_and_old_ones_keep_theirs(
     home: Home, wall: HandWoundClock
 ) -> None:
-    async with engine(home.store(), wall, Cast(perform=False)).running() as before:
+    async with engine(home.store(), wall, Setup(perform=False)).running() as before:
         await tell(before, "fan/a", machines.Load(("old",)))
     session = home.store().open()
     epoch = epochs.renew(session)
@@ -78,7 +78,7 @@ async def test_attempts_of_one_effect_have_one_key_also_across_epochs(
     home: Home, wall: HandWoundClock
 ) -> None:
     outside = OutsideWorld([OSError("no road")])
-    async with engine(home.store(), wall, Cast(handlers(outside.carry))).running() as running:
+    async with engine(home.store(), wall, Setup(handlers(outside.carry))).running() as running:
         await tell(running, "fan/a", machines.Load(("x",)))
         await until(lambda: asyncio.sleep(0.01, len(outside.asked) == 1))
     session = home.store().open()

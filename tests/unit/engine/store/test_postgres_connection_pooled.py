@@ -70,7 +70,7 @@ def test_inside_a_batch_the_limits_hold(pooled: postgres.PostgresStore) -> None:
         contextlib.closing(pooled.open()) as session,
         session.transaction() as transaction,
     ):
-        transaction.load(protocol.Wanted([]))
+        transaction.load(protocol.Needed([]))
 
         shown = session._connection.execute("SHOW idle_in_transaction_session_timeout").fetchone()
         assert shown == ("5s",)

@@ -109,7 +109,7 @@ class RolloutKinds:
         uid = obj["metadata"]["uid"]
         try:
             found = self._read(obj, snapshot)
-            version = self.parse_cache.wanted(found, snapshot)
+            version = self.parse_cache.desired(found, snapshot)
         except Rejected as error:
             held = self._held(obj, snapshot, error)
             if held is not None:

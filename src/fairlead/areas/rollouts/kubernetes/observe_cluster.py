@@ -92,11 +92,11 @@ def ready_pods(deployment: Object, since: int = 0) -> int:
 def is_rolled(deployment: Object) -> bool:
     """Whether every pod is of the template that stands in the Deployment, and available."""
     status, spec = deployment.get("status") or {}, deployment.get("spec") or {}
-    wanted = int(spec.get("replicas", 1))
+    desired = int(spec.get("replicas", 1))
     counts = [int(status.get(key) or 0) for key in _COUNTS]
     seen = int(status.get("observedGeneration") or 0)
     fresh = seen >= int(deployment["metadata"].get("generation") or 0)
-    return fresh and counts == [wanted] * len(counts)
+    return fresh and counts == [desired] * len(counts)
 
 
 def kept_config(obj: Object) -> Object:

@@ -137,10 +137,10 @@ class ParseCache:
             self._forget(self._kept.popitem(last=False)[0])
         return found
 
-    def wanted(self, found: ParsedRollout, snapshot: Snapshot) -> Version:
-        """What `wanted` says; a template of the object itself is hashed once for its reading."""
+    def desired(self, found: ParsedRollout, snapshot: Snapshot) -> Version:
+        """What `desired` says; a template of the object itself is hashed once for its reading."""
         if found.is_target or self._kept.get(found.uid) is not found:
-            return wanted(found, snapshot)
+            return desired(found, snapshot)
         template = template_of(found, snapshot)
         if found.uid not in self._meant:
             self._meant[found.uid] = triggers.template_hash(template)
@@ -228,7 +228,7 @@ def workload_of(parsed: ParsedRollout, snapshot: Snapshot) -> Object:
     return dict(found[0]["spec"])
 
 
-def wanted(parsed: ParsedRollout, snapshot: Snapshot) -> Version:
+def desired(parsed: ParsedRollout, snapshot: Snapshot) -> Version:
     """The version that is desired now; of a target with an edit that waits, the edit's."""
     template = template_of(parsed, snapshot)
     waits = None

@@ -35,10 +35,10 @@ class Router:
     def __init__(self, contexts: RolloutContexts) -> None:
         self._contexts = contexts
 
-    async def route(self, wanted: messages.SetRoute) -> None:
-        async with self._contexts.turn(wanted.name) as context:
+    async def route(self, desired: messages.SetRoute) -> None:
+        async with self._contexts.turn(desired.name) as context:
             orders = self._contexts.orders
-            if context is None or wanted.order < max(
+            if context is None or desired.order < max(
                 orders.order(context.uid, part) for part in (ROUTE, STANDING_BY)
             ):
                 return
@@ -46,7 +46,7 @@ class Router:
                 await self._contexts.hold(context)
             for tries in range(1, _TRIES + 1):
                 try:
-                    await self._write(context, wanted)
+                    await self._write(context, desired)
                     break
                 except Conflict:
                     if tries == _TRIES:
@@ -72,25 +72,23 @@ class Router:
         ):
             await self._perform(context, write)
 
-    async def _write(self, context: RolloutContext, wanted: messages.SetRoute) -> None:
+    async def _write(self, context: RolloutContext, desired: messages.SetRoute) -> None:
         provider, site = (
             self._contexts.provider(context.parsed),
             children.site(context.parsed),
         )
         snapshot = context.controller.cached_snapshot(context.obj)
         found = observe_cluster.found(provider, site, snapshot)
-        desired = DesiredRoute(
-            wanted.order, wanted.route, self._contexts.controller_context.clock.now()
-        )
-        writes = provider.writes(site, desired, found)
+        now = self._contexts.controller_context.clock.now()
+        writes = provider.writes(site, DesiredRoute(desired.order, desired.route, now), found)
         orders = self._contexts.orders
-        if wanted.route == STANDBY and all(self._is_so(context, write) for write in writes):
+        if desired.route == STANDBY and all(self._is_so(context, write) for write in writes):
             # This provider's proxies know the canary at weight 0 already: only the order is new.
-            orders.perform(context.uid, STANDING_BY, wanted.order)
+            orders.perform(context.uid, STANDING_BY, desired.order)
             return
         for write in writes:
             await self._perform(context, write)
-        orders.perform(context.uid, ROUTE, wanted.order)
+        orders.perform(context.uid, ROUTE, desired.order)
 
     def _is_so(self, context: RolloutContext, write: Write) -> bool:
         if not isinstance(write, Apply):

@@ -73,20 +73,20 @@ def _form(parsed: ParsedRollout) -> Iterator[tuple[str, str]]:
 def _selector(parsed: ParsedRollout) -> Iterator[tuple[str, str]]:
     at = "spec.deploymentSpec.selector"
     selector = parsed.workload.get("selector") or {}
-    wanted = selector.get("matchLabels") or {}
+    desired = selector.get("matchLabels") or {}
     if selector.get("matchExpressions"):
         yield (
             f"{at}.matchExpressions",
             "use matchLabels; only they can separate the pods of two versions",
         )
-    if not wanted:
+    if not desired:
         yield f"{at}.matchLabels", "required, and must match the template's labels"
         return
     has = _labels(parsed.workload.get("template"))
-    if _unmatched(wanted, has):
+    if _unmatched(desired, has):
         yield (
             f"{at}.matchLabels",
-            f"does not match the template's labels: {_differences(wanted, has)}",
+            f"does not match the template's labels: {_differences(desired, has)}",
         )
     chosen = parsed.service.get("selector") or {}
     if _unmatched(chosen, has):
@@ -173,15 +173,15 @@ def _shared(ours: Sequence[selector_overlap.Pods], name: str, theirs: selector_o
     return ""
 
 
-def _unmatched(wanted: Mapping[str, str], has: Mapping[str, str]) -> bool:
-    return any(has.get(key) != value for key, value in wanted.items())
+def _unmatched(desired: Mapping[str, str], has: Mapping[str, str]) -> bool:
+    return any(has.get(key) != value for key, value in desired.items())
 
 
-def _differences(wanted: Mapping[str, str], has: Mapping[str, str]) -> str:
+def _differences(desired: Mapping[str, str], has: Mapping[str, str]) -> str:
     return (
         ", ".join(
             f"{key}={value}, but the template has {has.get(key, 'none')}"
-            for key, value in sorted(wanted.items())
+            for key, value in sorted(desired.items())
             if has.get(key) != value
         )
         or "it is empty"

@@ -60,7 +60,7 @@ async def harness() -> AsyncIterator[RolloutHarness]:
 
 def wanted(harness: RolloutHarness) -> Version:
     context = harness.context()
-    return parsing.wanted(context.parsed, context.snapshot)
+    return parsing.desired(context.parsed, context.snapshot)
 
 
 async def ensure(harness: RolloutHarness, order: int, version: Version | None = None) -> Version:

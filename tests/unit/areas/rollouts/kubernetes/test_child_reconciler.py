@@ -25,7 +25,7 @@ async def harness() -> AsyncIterator[RolloutHarness]:
     del obj["metadata"]["uid"]
     async with set_up(obj) as made:
         context = made.context()
-        version = parsing.wanted(context.parsed, context.snapshot)
+        version = parsing.desired(context.parsed, context.snapshot)
         for order, slot in enumerate((Slot.PRIMARY, Slot.CANARY), 1):
             await made.platform.ensure(EnsureVersion(made.name, order, slot, version, 2))
         await care(made).after_reconcile(context.controller, context.obj)
@@ -67,7 +67,7 @@ async def respelled(harness: RolloutHarness) -> None:
 async def asked(harness: RolloutHarness) -> None:
     """The machine asks for another scale, which is not yet written anywhere."""
     context = harness.context()
-    version = parsing.wanted(context.parsed, context.snapshot)
+    version = parsing.desired(context.parsed, context.snapshot)
     desired = EnsureVersion(harness.name, 9, Slot.CANARY, version, 5)
     harness.contexts.orders.perform(context.uid, Slot.CANARY.value, 9, desired)
 

@@ -59,16 +59,16 @@ def test_a_template_is_hashed_once_for_its_reading(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(triggers, "template_hash", counted)
     found = parse_cache.of(canary(1))
 
-    first = parse_cache.wanted(found, FakeSnapshot())
+    first = parse_cache.desired(found, FakeSnapshot())
 
-    assert first == parse_cache.wanted(parse_cache.of(canary(1)), FakeSnapshot())
+    assert first == parse_cache.desired(parse_cache.of(canary(1)), FakeSnapshot())
     assert len(hashed) == 1
     changed = {**found.workload, "template": {"spec": {"containers": [{"image": "shop:2"}]}}}
     assert (
-        parse_cache.wanted(parse_cache.of(canary(2, deploymentSpec=changed)), FakeSnapshot())
+        parse_cache.desired(parse_cache.of(canary(2, deploymentSpec=changed)), FakeSnapshot())
         != first
     )
-    assert first == parsing.wanted(found, FakeSnapshot())
+    assert first == parsing.desired(found, FakeSnapshot())
 
 
 def test_what_cannot_be_read_is_refused_each_time() -> None:

@@ -109,14 +109,14 @@ class GatewayApi(Provider):
     def problems(self, site: Site, found: Found) -> tuple[tuple[str, str], ...]:
         return tuple(_problems(site, found))
 
-    def writes(self, site: Site, wanted: DesiredRoute, found: Found) -> tuple[Write, ...]:
+    def writes(self, site: Site, desired: DesiredRoute, found: Found) -> tuple[Write, ...]:
         held = _carrier(site, found)
-        if held.order > wanted.order or (held.own is None and held.live is None):
+        if held.order > desired.order or (held.own is None and held.live is None):
             return ()
-        mark = route_annotations.next_mark(wanted, held.mark)
+        mark = route_annotations.next_mark(desired, held.mark)
         side = _side(site, held, mark)
-        _check_able(side, wanted.route)
-        made = held.writes(wanted)
+        _check_able(side, desired.route)
+        made = held.writes(desired)
         # First, so that all backends are held before the weights of any can change.
         return (Apply(side), *made) if _side_differs(site, side, found) else made
 

@@ -122,14 +122,14 @@ class Istio(Provider):
         found = permitted.route(spec.get("gateways"), spec.get("hosts"), site.namespace)
         return [(f"virtualService.{path}", reason) for path, reason in found]
 
-    def writes(self, site: Site, wanted: DesiredRoute, found: Found) -> tuple[Write, ...]:
+    def writes(self, site: Site, desired: DesiredRoute, found: Found) -> tuple[Write, ...]:
         held = _carrier(site, found)
-        if held.order > wanted.order:
+        if held.order > desired.order:
             return ()
-        _check_able(site, held.spec if held.own is None else held.own, wanted.route)
-        made = held.writes(wanted)
+        _check_able(site, held.spec if held.own is None else held.own, desired.route)
+        made = held.writes(desired)
         # Its policy first: a canary without it may refuse what the primary accepts.
-        rules = tuple(Apply(rule) for rule in _rules(site, found, wanted.route))
+        rules = tuple(Apply(rule) for rule in _rules(site, found, desired.route))
         return (*rules, *made)
 
     def shown(

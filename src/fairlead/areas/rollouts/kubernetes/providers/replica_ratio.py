@@ -74,30 +74,30 @@ class ReplicaRatio(Provider):
         del site, found
         return ()
 
-    def writes(self, site: Site, wanted: DesiredRoute, found: Found) -> tuple[Write, ...]:
-        _check_able(wanted.route)
+    def writes(self, site: Site, desired: DesiredRoute, found: Found) -> tuple[Write, ...]:
+        _check_able(desired.route)
         live = found.get(self.refs(site)[0])
         told = _differences(live)
         order = _number(told.get(ORDER))
-        if order > wanted.order:
+        if order > desired.order:
             return ()
         before = told.get(BEFORE, "")
         at = told.get(AT, "")
-        if order < wanted.order:
-            before, at = f"{order}/{_number(told.get(WEIGHT))}", wanted.at.isoformat()
+        if order < desired.order:
+            before, at = f"{order}/{_number(told.get(WEIGHT))}", desired.at.isoformat()
         marks = {
-            ORDER: str(wanted.order),
-            WEIGHT: str(int(wanted.route.weight)),
+            ORDER: str(desired.order),
+            WEIGHT: str(int(desired.route.weight)),
             AT: at,
             BEFORE: before,
         }
         service = site.desired["service"]
-        spec = {**service["spec"], "selector": {**_own(site), **_chosen(wanted.route.weight)}}
+        spec = {**service["spec"], "selector": {**_own(site), **_chosen(desired.route.weight)}}
         meta = {**service["metadata"], "annotations": marks}
-        desired = {**service, "metadata": meta, "spec": spec}
-        if live is not None and not compare.differences(desired, live):
+        made = {**service, "metadata": meta, "spec": spec}
+        if live is not None and not compare.differences(made, live):
             return ()
-        return (Apply(desired),)
+        return (Apply(made),)
 
     def shown(
         self, site: Site, found: Found, now: dt.datetime

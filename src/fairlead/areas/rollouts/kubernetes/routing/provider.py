@@ -172,7 +172,7 @@ class Provider(Protocol):
         del site, permitted
         return ()
 
-    def writes(self, site: Site, wanted: DesiredRoute, found: Found) -> tuple[Write, ...]:
+    def writes(self, site: Site, desired: DesiredRoute, found: Found) -> tuple[Write, ...]:
         """What is to be written so that the route is as desired; nothing where it is already.
 
         Empty as well where an object shows a higher order than the request.

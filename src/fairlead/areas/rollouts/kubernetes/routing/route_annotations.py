@@ -57,16 +57,16 @@ def order(obj: Object | None) -> int:
     return int(text) if isinstance(text, str) and text.isdecimal() else 0
 
 
-def next_mark(wanted: DesiredRoute, last: RouteAnnotations | None) -> RouteAnnotations:
+def next_mark(desired: DesiredRoute, last: RouteAnnotations | None) -> RouteAnnotations:
     """The mark of a write that follows the last one."""
-    affinity = wanted.route.affinity
+    affinity = desired.route.affinity
     keeps = last is not None and affinity is not None and last.route.affinity is not None
-    token = last.token if last is not None and keeps else f"r{wanted.order}"
+    token = last.token if last is not None and keeps else f"r{desired.order}"
     return RouteAnnotations(
-        order=wanted.order,
-        at=wanted.at,
-        route=wanted.route,
-        before=_before(wanted, last),
+        order=desired.order,
+        at=desired.at,
+        route=desired.route,
+        before=_before(desired, last),
         token=token if affinity is not None else "",
         original_weights=last.original_weights if last is not None else {},
     )
@@ -107,10 +107,10 @@ def annotations(obj: Object | None) -> Mapping[str, Any]:
     return meta.get("annotations") or {}
 
 
-def _before(wanted: DesiredRoute, last: RouteAnnotations | None) -> tuple[int, int] | None:
+def _before(desired: DesiredRoute, last: RouteAnnotations | None) -> tuple[int, int] | None:
     if last is None:
         return None
-    if last.order == wanted.order:
+    if last.order == desired.order:
         # The same write once more: what was shown before it is still what was.
         return last.before
     return last.order, last.route.weight

@@ -73,11 +73,11 @@ class RouteObject:
         base = self.own if self.own is not None else self.shape.without_canary(self.spec, self.mark)
         return self.shape.routed(base, mark)
 
-    def writes(self, wanted: DesiredRoute) -> tuple[Write, ...]:
-        if self.order > wanted.order or (self.live is None and self.own is None):
+    def writes(self, desired: DesiredRoute) -> tuple[Write, ...]:
+        if self.order > desired.order or (self.live is None and self.own is None):
             return ()
         last = self.mark
-        mark = route_annotations.next_mark(wanted, last)
+        mark = route_annotations.next_mark(desired, last)
         if self.own is None:
             return self._amend(replace(mark, original_weights=self._original_weights(last)))
         spec = self.expected(mark)
