@@ -6,6 +6,7 @@ and leaves it to handlers to have them answered.
 
 import datetime as dt
 import enum
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -133,6 +134,12 @@ class Check:
             conditions.read(self.success) if self.success else None,
             conditions.read(self.failure) if self.failure else None,
         )
+
+
+def judgements(checks: Sequence[Check], steps: int) -> int:
+    """How many verdicts of judges can end a release of so many steps: these share the promise."""
+    judges = [check for check in checks if check.kind is CheckKind.JUDGE and not check.dry_run]
+    return max(1, sum(steps if check.when is When.STEP else 1 for check in judges))
 
 
 @dataclass(frozen=True, slots=True)

@@ -52,7 +52,7 @@ class Subject:
     """How long the release is planned to stay at this weight."""
 
     steps: int = 1
-    """How many weights it is judged at in all."""
+    """How many verdicts of judges it is to have in all, at its weights one after the other."""
 
     def version(self, side: Side) -> Version:
         return self.canary if side is Side.CANARY else self.primary

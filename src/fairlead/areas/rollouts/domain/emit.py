@@ -8,6 +8,7 @@ from fairlead.areas.rollouts.domain.phases import analysing, queued, shifting
 from fairlead.areas.rollouts.domain.phases.rolling_back import PATIENCE
 from fairlead.areas.rollouts.domain.plan.spec import Spec
 from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.checks.spec import judgements
 from fairlead.engine.messages import Send
 from fairlead.values import ALL
 
@@ -160,7 +161,7 @@ def _measure(
     hold = analysing.hold(state) if isinstance(state, states.Analysing) else dt.timedelta()
     return messages.Measure(
         rollout.name, event.ticket, checks, rollout.stable, run.target, rollout.route.weight,
-        rollout.since, _control(state), hold, max(1, len(run.plan)),
+        rollout.since, _control(state), hold, judgements(run.spec.checks, len(run.plan)),
     )  # fmt: skip
 
 

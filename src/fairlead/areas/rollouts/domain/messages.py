@@ -256,7 +256,7 @@ class Measure:
     """How long this step is planned to be, so that the judge knows how often it will look."""
 
     steps: int = 1
-    """How many steps the release has, which share the judge's chance of a false alarm."""
+    """How many verdicts, at all steps, share the judge's chance of a false alarm."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from fairlead.areas.rollouts.domain.plan import steps
 from fairlead.areas.rollouts.domain.plan.spec import Spec
 from fairlead.areas.rollouts.domain.plan.strategy import Kind, Pace, Scale, Strategy
 from fairlead.areas.rollouts.domain.slots import Slot
+from fairlead.checks.spec import CheckKind
 from fairlead.traffic.routes import Match, Where
 from fairlead.values import Percent
 from tests.unit.areas.rollouts.domain.stories import ERRORS, asked_weights, ended, live
@@ -205,3 +206,14 @@ def test_a_baseline_left_behind_is_removed() -> None:
     drifts = [each.what for each in world.told() if isinstance(each, events.Drifted)]
     assert drifts == ["a baseline was left over"]
     assert place.slots[Slot.BASELINE] is None
+
+
+def test_the_verdicts_of_two_judges_share_one_promise() -> None:
+    config = {"metrics": [{"name": "latency", "query": "q"}]}
+    judge = replace(ERRORS, name="judge", query="", kind=CheckKind.JUDGE, judge=config)
+    world = live(Spec(STEPS, (ERRORS, judge, replace(judge, name="another"))))
+
+    assert ended(world).ending is events.Ending.PROMOTED
+    shares = {each.steps for each in world.effects if isinstance(each, messages.Measure)}
+
+    assert shares == {2 * len(steps.plan(STEPS))}
