@@ -2,7 +2,8 @@
 
 A cookie goes to every port of its host, to the workloads there too. So it holds no token but a
 session: it changes something only where a browser names our page as the origin, and ends after
-some hours, with its token or when its owner signs out. The store keeps a digest of it, as of a token.
+some hours, with its token or when its owner signs out. The store keeps a digest of it, as of a
+token.
 """
 
 import hashlib

@@ -105,10 +105,11 @@ def kept_config(obj: Object) -> Object:
 
 
 def kept_secret(obj: Object) -> Object:
-    """What is remembered of a Secret: a digest that nobody can guess.
+    """What is remembered of a Secret: a digest that few can try.
 
     It ends in statuses and annotations, and a PIN has few values to try. The key is the Secret's
-    UID: random, the same for every operator, and told only to those who may read the Secret.
+    UID: random, the same for every operator, and told with the Secret, with Events about it and
+    with what it owns (docs/decisions/0041).
     """
     uid = str((obj.get("metadata") or {}).get("uid", ""))
     keyed = hmac.digest(uid.encode(), _digest(obj).encode(), "sha256").hex()[:32]
