@@ -12,6 +12,8 @@ LEAST = 10
 """Requests from which a version without a failure passes, unless the check says otherwise."""
 
 ALL = 100.0
+DOUBT = 0.05
+"""Left open where a rate is said to be proven."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +46,19 @@ def undecided(requests: Requests, low: float | None, least: int | None) -> str |
 
 def told(requests: Requests, low: float) -> str:
     """`1 of 11 requests failed: 90.9 %, at least 99 % required`."""
-    # Cut off, not rounded: 98.96 % is not the required 99 %.
-    digits = len(f"{low:g}".partition(".")[2]) + 1
-    rate = math.floor(requests.success_rate * 10**digits) / 10**digits
+    rate = _cut(requests.success_rate, low)
     failed = f"{requests.failed} of {requests.total} requests failed"
-    return f"{failed}: {rate:g} %, at least {low:g} % required"
+    said = f"{failed}: {rate} %, at least {low:g} % required"
+    # A version that fails so often has as many good requests in a row once in twenty times.
+    proven = ALL * DOUBT ** (1 / requests.total)
+    is_open = not requests.failed and proven < low < ALL
+    return f"{said}; so few prove only {_cut(proven, low)} %" if is_open else said
+
+
+def _cut(rate: float, low: float) -> str:
+    """Cut off, not rounded: 98.96 % is not the required 99 %."""
+    digits = len(f"{low:g}".partition(".")[2]) + 1
+    return f"{math.floor(rate * 10**digits) / 10**digits:g}"
 
 
 def _needed(low: float, *, is_broken: bool) -> int:

@@ -45,7 +45,21 @@ def test_what_is_no_rate_needs_requests_too() -> None:
     ("failed", "total", "low", "told"),
     [
         (1, 11, 99, "1 of 11 requests failed: 90.9 %, at least 99 % required"),
-        (0, 30, 99, "0 of 30 requests failed: 100 %, at least 99 % required"),
+        (
+            0,
+            10,
+            99,
+            "0 of 10 requests failed: 100 %, at least 99 % required; so few prove only 74.1 %",
+        ),
+        (
+            0,
+            298,
+            99,
+            "0 of 298 requests failed: 100 %, at least 99 % required; so few prove only 98.9 %",
+        ),
+        (0, 299, 99, "0 of 299 requests failed: 100 %, at least 99 % required"),
+        (0, 10, 50, "0 of 10 requests failed: 100 %, at least 50 % required"),
+        (0, 10, 100, "0 of 10 requests failed: 100 %, at least 100 % required"),
         (104, 10_000, 99, "104 of 10000 requests failed: 98.9 %, at least 99 % required"),
         (2, 1500, 99.9, "2 of 1500 requests failed: 99.86 %, at least 99.9 % required"),
     ],
