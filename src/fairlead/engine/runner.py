@@ -4,8 +4,8 @@
                      (all that arrived while the last commit was on its way: one batch)
 
 Each writer is a thread with one session. A stream always goes to the same writer, so its
-commands keep their order. Nothing here waits for the outside world. The inbox has as many places
-for commands as MAX_INBOX; who finds none waits. Claims and the like go before all commands.
+commands keep their order. Nothing here waits for the outside world. The inbox takes commands up to
+MAX_INBOX and MAX_INBOX_BYTES; who finds no place waits. Claims and the like go before all commands.
 """
 
 import asyncio
@@ -15,6 +15,8 @@ import contextlib
 import functools
 from collections.abc import Callable
 from typing import TypeVar
+
+import msgspec
 
 from fairlead import errors
 from fairlead.engine import batch, clock, messages, writer
@@ -31,39 +33,53 @@ MAX_BATCH = writer.MAX_BATCH
 MAX_INBOX = 2048
 """Commands from outside that may wait for the writer; whoever comes next waits for a place."""
 
+MAX_INBOX_BYTES = 64 * 1024 * 1024
+"""What these may come to, as they are written; the one that passes it is the last."""
+
 
 class _Places:
     """A semaphore whose free places cost no coroutine: every command takes one."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, room: int) -> None:
         self._free = count
-        self._waiting: collections.deque[asyncio.Future[None]] = collections.deque()
+        self._room = room
+        self._waiting: collections.deque[tuple[asyncio.Future[None], int]] = collections.deque()
 
-    def take_free(self) -> bool:
-        if self._free <= 0:
+    def take_free(self, size: int) -> bool:
+        if self._waiting or not self._is_free:
             return False
-        self._free -= 1
+        self._take(size)
         return True
 
-    async def wait(self) -> None:
+    async def wait(self, size: int) -> None:
         """For a place that somebody hands over, in the order of asking."""
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._waiting.append(turn)
+        self._waiting.append((turn, size))
         try:
             await turn
         except asyncio.CancelledError:
             if turn.done() and not turn.cancelled():
                 # Handed over in the moment of leaving: to the next, then.
-                self.release()
+                self.release(size)
             raise
 
-    def release(self) -> None:
-        while self._waiting:
-            turn = self._waiting.popleft()
-            if not turn.done():
-                turn.set_result(None)
-                return
+    def release(self, size: int) -> None:
         self._free += 1
+        self._room += size
+        while self._waiting and self._is_free:
+            turn, wanted = self._waiting.popleft()
+            if not turn.done():
+                self._take(wanted)
+                turn.set_result(None)
+
+    @property
+    def _is_free(self) -> bool:
+        # Any room will do: a command larger than all of it would wait for ever.
+        return self._free > 0 and self._room > 0
+
+    def _take(self, size: int) -> None:
+        self._free -= 1
+        self._room -= size
 
 
 class Runner:
@@ -84,7 +100,7 @@ class Runner:
         self._stopped = False
         # For commands from outside only: answers of effects are as many as there are effects, and
         # waiting for a place could make them wait for themselves.
-        self._places = _Places(MAX_INBOX)
+        self._places = _Places(MAX_INBOX, MAX_INBOX_BYTES)
 
     @property
     def inbox_depth(self) -> int:
@@ -106,15 +122,16 @@ class Runner:
 
     async def submit(self, submission: messages.Submission) -> messages.Receipt:
         """The answer to a command; waits for a place in the inbox, in the order of asking."""
-        if not self._places.take_free():
-            await self._places.wait()
+        size = _size(submission.command)
+        if not self._places.take_free(size):
+            await self._places.wait(size)
         if self._stopped:
-            self._places.release()
+            self._places.release(size)
         self._refuse_when_stopped()
         answer: asyncio.Future[messages.Receipt] = asyncio.get_running_loop().create_future()
 
         def done(outcome: Outcome) -> None:
-            self._places.release()
+            self._places.release(size)
             if answer.cancelled():
                 return
             if isinstance(outcome, messages.Receipt):
@@ -186,3 +203,11 @@ class Runner:
             self.hooks.committed(committed)
         for item, outcome in outcomes:
             item.done(outcome)
+
+
+def _size(command: object) -> int:
+    """As it is written; nothing for what cannot be, which the writer refuses."""
+    try:
+        return len(msgspec.json.encode(command))
+    except (TypeError, ValueError, OverflowError, RecursionError, AttributeError):
+        return 0

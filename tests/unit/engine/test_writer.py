@@ -86,6 +86,32 @@ async def test_whoever_finds_no_place_waits_in_turn_and_may_leave(
     assert order == [1, 2, 3, 4, 5, 7, 8]
 
 
+async def test_large_commands_find_fewer_places(
+    store: protocol.Store, wall: HandWoundClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "MAX_INBOX_BYTES", 100_000)
+    halt, note = Halt(), "x" * 30_000
+    order: list[int] = []
+
+    async def ask(number: int, note: str = note) -> None:
+        await tell(running, "counter/a", machines.Add(number, note))
+        order.append(number)
+
+    tampered = TamperedStore(store, Tampering(before=halt))
+    async with engine(tampered, wall, SUBMITTER).running() as running:
+        asking = [asyncio.create_task(ask(number)) for number in range(1, 9)]
+        # Small, but behind large ones; and one that is larger than all of the room.
+        asking += [asyncio.create_task(ask(9, "")), asyncio.create_task(ask(10, note * 4))]
+        await halt.halted()
+        waiting = len(running._runner._places._waiting)
+        asking[5].cancel()
+        halt.go.set()
+        await asyncio.gather(*asking, return_exceptions=True)
+
+    assert waiting == 6
+    assert order == [1, 2, 3, 4, 5, 7, 8, 9, 10]
+
+
 async def test_answers_of_effects_need_no_place(
     store: protocol.Store, wall: HandWoundClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
