@@ -1,9 +1,10 @@
-"""Every shape that is kept in a store, as it was: `make shapes` adds what is new.
+"""Every shape that is kept, in a store or in a status, as it was: `make shapes` adds what is new.
 
 tests/shapes/MACHINE.json names each persisted type with its versions, and the fields of each with
 types and defaults; what is nested in it stands below, by name and a digest of its own fields. So a
 change anywhere inside a state is a change of that state. MACHINE.rows.jsonl has one example row for
-each version, which today's program must be able to read.
+each version, which today's program must be able to read. A rollout's states stand there once more,
+as the `memory` in the status of its object, under a version of their own (`status_codec.SHAPE`).
 
 What stands there is never changed by this tool: a changed shape needs a version of its own, for
 programs of before and after run on one store, and rows outlive them both.
@@ -20,10 +21,15 @@ import msgspec
 from msgspec import inspect
 
 from fairlead import bootstrap, errors
+from fairlead.areas.rollouts.domain import status_codec
 from fairlead.engine import codec
 from fairlead.engine.machine import AnyMachine
 
 FOLDER = Path(__file__).resolve().parent.parent / "tests" / "shapes"
+MEMORY = "memory"
+REMEMBERED = "rollout"
+"""The machine whose states a status remembers."""
+
 Fields = dict[str, str]
 _PLAIN: dict[type[inspect.Type], Any] = {
     inspect.AnyType: "any",
@@ -71,6 +77,11 @@ def current(machine: AnyMachine) -> Book:
         version = machine.versions.get(each, 1)
         book.types[f"{kind} {each.__name__}"] = {version: label}
         book.rows[f"{kind} {each.__name__}", version] = _example(machine, kind, each)
+        if kind == "state" and machine.name == REMEMBERED:
+            # An operator of another release may read it, and would drop what it does not know.
+            book.types[f"{MEMORY} {each.__name__}"] = {status_codec.SHAPE: label}
+            example = book.rows[f"{kind} {each.__name__}", version]
+            book.rows[f"{MEMORY} {each.__name__}", status_codec.SHAPE] = example
     return book
 
 
@@ -80,10 +91,12 @@ def faults(kept: Book, now: Book) -> Iterator[str]:
         ((version, label),) = versions.items()
         before = kept.types.get(type_, {})
         if before.get(version, label) != label:
+            is_memory = type_.startswith(MEMORY)
+            raised = "raise status_codec.SHAPE" if is_memory else "raise it in Machine.versions"
             yield (
-                f"{type_} changed and is still version {version}: raise it in Machine.versions, add"
-                f" an upcaster from {version}, run make shapes; where version {version} was never"
-                " released, delete it from the file instead"
+                f"{type_} changed and is still version {version}: {raised}, add"
+                f" {'a lift' if is_memory else 'an upcaster'} from {version}, run make shapes;"
+                f" where version {version} was never released, delete it from the file instead"
             )
         elif version not in before:
             yield f"{type_} version {version} is new: run make shapes"
@@ -114,9 +127,13 @@ def unreadable(machine: AnyMachine, kept: Book) -> Iterator[str]:
             if (type_, version) not in kept.rows:
                 yield f"{type_} version {version} has no example row: run make shapes"
                 continue
-            data = msgspec.json.encode(kept.rows[type_, version]).decode()
+            data = kept.rows[type_, version]
             try:
-                codecs[kind].decode(codec.Encoded(name, version, data))
+                if kind == MEMORY:
+                    status_codec.load({"shape": version, "state": name, "data": data})
+                else:
+                    text = msgspec.json.encode(data).decode()
+                    codecs[kind].decode(codec.Encoded(name, version, text))
             except errors.FairleadError as error:
                 yield f"{error.message}: mend its upcaster, or its example row by hand"
 

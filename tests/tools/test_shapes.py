@@ -6,6 +6,8 @@ from typing import Any
 
 import pytest
 
+from fairlead.areas.rollouts.domain import machine as machine_of_rollouts
+from fairlead.areas.rollouts.domain import status_codec
 from fairlead.engine import machine
 from tests import machines
 from tools import shapes
@@ -118,3 +120,16 @@ def test_a_type_that_is_gone_is_noticed_until_a_person_drops_it() -> None:
 
     assert list(shapes.faults(kept, now)) == []
     assert [label for label in kept.shapes if label.startswith("Way")] == []
+
+
+def test_what_a_status_remembers_has_a_version_of_its_own() -> None:
+    rollout = machine_of_rollouts.ROLLOUT
+    kept, now = shapes.current(rollout), shapes.current(rollout)
+    now.types["memory Idle"] = {status_codec.SHAPE: "Idle#another"}
+    (fault,) = shapes.faults(kept, now)
+
+    assert fault.startswith("memory Idle changed and is still version 1: raise status_codec.SHAPE")
+    assert list(shapes.unreadable(rollout, kept)) == []
+    kept.rows["memory Idle", 1] = {}
+    (fault,) = shapes.unreadable(rollout, kept)
+    assert fault.startswith("cannot adopt status: Object missing required field `rollout`")
