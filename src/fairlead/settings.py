@@ -146,6 +146,11 @@ class OperatorSettings:
         "Types that a canary's own Service may have, by commas: `ClusterIP`, `NodePort`,"
         " `LoadBalancer`, `ExternalName`; and `externalIPs` where it may have those.",
     )
+    operator_exports: str = setting(
+        "",
+        "Namespaces that a canary's VirtualService may name in `exportTo` beside its own, by"
+        " commas; `*` lets it name any. Without `exportTo` the mesh's own default holds.",
+    )
 
 
 @dataclass(frozen=True, slots=True)

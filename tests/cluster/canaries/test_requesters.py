@@ -41,6 +41,11 @@ MADE = [
         "verbs": ["create"],
     },
 ]
+ROUTES = {
+    "apiGroups": ["gateway.networking.k8s.io"],
+    "resources": ["httproutes"],
+    "verbs": ["create"],
+}
 
 
 @pytest.fixture
@@ -127,10 +132,19 @@ async def test_a_canary_gives_nobody_more_rights_than_they_have(
         canary(provider={"istio": {"virtualService": {"hosts": ["*"]}}}),
         canary(provider={"istio": {"virtualService": {"hosts": ["kubernetes.default"]}}}),
         canary(provider={"istio": {"virtualService": {"gateways": ["istio-system/public"]}}}),
+        canary(provider={"istio": {"virtualService": {"exportTo": ["*"]}}}),
     ):
         assert "the operator allows what FAIRLEAD_OPERATOR_" in await refusal(
             reviewed.admin, reviewed, beyond
         )
+
+    parents = {"route": {"parentRefs": [{"name": "public"}]}}
+    said = await refusal(ops, reviewed, canary(provider={"gatewayApi": parents}))
+    assert "spec.provider.gatewayApi: the operator would create httproutes" in said
+    said = await refusal(ops, reviewed, canary(provider={"gatewayApi": {"routeName": "front"}}))
+    assert "spec.provider.gatewayApi.routeName: the operator would patch httproutes" in said
+    gate = await connect((await space.account("gate", [CANARIES, *MADE, ROUTES])).token)
+    assert await refusal(gate, reviewed, canary(provider={"gatewayApi": parents})) == ""
 
     await ops.create(space.path("canarydeployments", api="fairlead.dev/v1alpha1"), canary())
     where = reviewed.path("shop")

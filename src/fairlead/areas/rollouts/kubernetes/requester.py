@@ -43,6 +43,7 @@ def permitted(chosen: OperatorSettings) -> Permitted:
         _listed(chosen.operator_hosts),
         _listed(chosen.operator_gateways),
         _listed(chosen.operator_services),
+        _listed(chosen.operator_exports),
     )
 
 

@@ -15,6 +15,7 @@ LOOSE = requester.permitted(
         operator_hosts="shop.example.com, *.test",
         operator_gateways="istio-system/public,infra/*",
         operator_services="ClusterIP,LoadBalancer,externalIPs",
+        operator_exports="infra, team-*",
     )
 )
 
@@ -67,6 +68,16 @@ def test_a_gateway_of_another_namespace_must_be_named_by_the_operator(gateway: s
 
     assert refused(asked) == ["spec.provider.istio.virtualService.gateways[3]"]
     assert refused(asked, LOOSE) == []
+
+
+def test_a_route_is_exported_to_its_own_namespace_or_as_the_operator_says() -> None:
+    own, others = routed(exportTo=[".", "bay", "~"]), routed(exportTo=[".", "infra", "team-a", "*"])
+    at = "spec.provider.istio.virtualService.exportTo"
+
+    assert refused(routed()) == refused(own) == []
+    assert refused(others) == [f"{at}[1]", f"{at}[2]", f"{at}[3]"]
+    assert refused(others, LOOSE) == [f"{at}[3]"]
+    assert refused(others, Permitted(exports=("*",))) == []
 
 
 def test_the_other_kind_is_held_to_the_same() -> None:

@@ -118,8 +118,7 @@ class Istio(Provider):
         return tuple(_problems(site, found))
 
     def beyond(self, site: Site, permitted: Permitted) -> Iterable[tuple[str, str]]:
-        spec = site.desired.get("virtualService") or {}
-        found = permitted.route(spec.get("gateways"), spec.get("hosts"), site.namespace)
+        found = permitted.route(site.desired.get("virtualService"), site.namespace)
         return [(f"virtualService.{path}", reason) for path, reason in found]
 
     def writes(self, site: Site, desired: DesiredRoute, found: Found) -> tuple[Write, ...]:
