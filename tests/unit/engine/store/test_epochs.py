@@ -8,6 +8,8 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from fairlead.clients.postgres.server import identity
+from fairlead.clients.postgres.server.running import PostgresServer
 from fairlead.engine.store import epochs, postgres, protocol
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
@@ -107,6 +109,49 @@ async def test_a_file_that_another_was_moved_over_is_noticed(
 
     assert other != lost
     assert other.rpartition("-")[0] != lost.rpartition("-")[0]
+
+
+async def test_a_standby_that_leads_without_the_last_commits_is_noticed(
+    wall: HandWoundClock,
+) -> None:
+    """As after a failover with asynchronous replication: it counts on from what it had."""
+    with PostgresServer() as server:
+        home = Home("postgres", server.create_database("shop"))
+        home.store().migrate()
+        await performed(home, wall, "a")
+        standby = follower(server)
+        (lost,) = await performed(home, wall, "lost")
+        lead(server, standby)
+
+        (other,) = await performed(home, wall, "other")
+
+    assert other != lost
+    assert other.rpartition("-")[0] != lost.rpartition("-")[0]
+
+
+def follower(server: PostgresServer) -> Path:
+    """The data of a standby that has all up to now, and hears of nothing more."""
+    data = server.folder / "socket" / "standby"  # where whoever runs the server may write
+    made = identity.run_as(
+        identity.unprivileged_identity(),
+        [
+            *(server._programs / "pg_basebackup", "--pgdata", data, "--checkpoint=fast"),
+            *("--no-sync", "--dbname", server.socket_url),
+        ],
+    )
+    assert made.returncode == 0, made.stderr
+    (data / "standby.signal").touch()
+    return data
+
+
+def lead(server: PostgresServer, standby: Path) -> None:
+    """In the place of the leader, which is dead."""
+    data = server.folder / "data"
+    data.rename(server.folder / "dead")
+    standby.rename(data)
+    server.restart("immediate")
+    with psycopg.connect(server.databases.admin_url, autocommit=True) as connection:
+        assert connection.execute("SELECT pg_promote()").fetchone() == (True,)
 
 
 def test_a_server_says_which_line_of_which_history_it_is(postgres_home: Home) -> None:
