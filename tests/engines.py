@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import psycopg
 import pytest
@@ -16,10 +17,15 @@ from fairlead.engine import machine as machines_
 from fairlead.engine.store import postgres, protocol, sqlite
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
+from tools.servers import pgbouncer
 
 PATIENCE = 60.0
 LEASE = timedelta(seconds=15)
 KINDS = ("sqlite", "postgres")
+POOLERS: tuple[pgbouncer.Mode, ...] = ("session", "transaction")
+POOLED = ("tests.contract.test_store", "tests.contract.test_store_leases")
+"""The suites that run through a pooler in each of these modes as well."""
+
 _ids = itertools.count(1)
 
 
@@ -51,10 +57,21 @@ class Home:
 def _home(kind: str, request: pytest.FixtureRequest) -> Home:
     if kind == "sqlite":
         return Home(kind, str(request.getfixturevalue("tmp_path") / "fairlead.db"))
-    return Home(kind, request.getfixturevalue("postgres_url"))
+    address = request.getfixturevalue("postgres_url")
+    if kind in POOLERS:
+        pooler: pgbouncer.PgBouncer = request.getfixturevalue("poolers")[kind]
+        return Home("postgres", pooler.url(urlsplit(address).path[1:]))
+    return Home(kind, address)
 
 
-@pytest.fixture(params=KINDS)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    if "bare_home" in metafunc.fixturenames:
+        pooled = POOLERS if metafunc.module.__name__ in POOLED else ()
+        through = [pytest.param(mode, marks=pytest.mark.ha) for mode in pooled]
+        metafunc.parametrize("bare_home", [*KINDS, *through], indirect=True)
+
+
+@pytest.fixture
 def bare_home(request: pytest.FixtureRequest) -> Home:
     """A database without our tables."""
     return _home(request.param, request)

@@ -1,20 +1,41 @@
 """The servers that contract suites run against, fake and real alike."""
 
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Mapping
+from urllib.parse import urlsplit
 
 import pytest
 
+from fairlead.clients.postgres.server.running import Databases
 from fairlead.kubernetes import api_errors
 from fairlead.kubernetes.client import credentials
 from fairlead.kubernetes.client.client import Client
 from fairlead.kubernetes.client.config import Connection
 from fairlead.kubernetes.objects import Key, Object
+from tests import engines, ha
 from tests.cluster import plugin
 from tests.contract.kubernetes import QUICK, Api, until
 from tests.contract.kubernetes_samples import CRDS, NAMESPACES, namespace, widget_definition
 from tests.fakes.kubernetes.server import Server
 from tools.cluster.control_plane import ControlPlane
+from tools.servers import pgbouncer
+
+
+@pytest.fixture(scope="session")
+def poolers(
+    postgres_server: Databases, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Mapping[str, pgbouncer.PgBouncer]]:
+    """Before the run's own server, one for each mode."""
+    ha.needed(pgbouncer.find)
+    port = urlsplit(postgres_server.admin_url).port
+    assert port is not None
+    with contextlib.ExitStack() as stack:
+        yield {
+            mode: stack.enter_context(
+                pgbouncer.PgBouncer(tmp_path_factory.mktemp(f"pooler-{mode}"), port, mode)
+            )
+            for mode in engines.POOLERS
+        }
 
 
 @pytest.fixture(params=["fake", pytest.param("real", marks=pytest.mark.cluster)])
