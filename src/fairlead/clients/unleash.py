@@ -20,6 +20,9 @@ from yggdrasil_engine.engine import UnleashEngine
 _MOST_BYTES = 16 * 1024 * 1024
 _UNMODIFIED = 304
 _OK = 200
+_PAUSE_SECONDS = 0.5
+"""Between two tries of a start."""
+
 _log = structlog.get_logger(__name__)
 
 
@@ -56,7 +59,12 @@ class Flags:
 
     async def start(self, patience_seconds: float) -> None:
         """Ask, but wait no longer than that; then go by the file, or by nothing."""
-        await self.refresh(patience_seconds)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(patience_seconds):
+                await self.refresh(patience_seconds)
+                while self.degraded:
+                    await asyncio.sleep(_PAUSE_SECONDS)
+                    await self.refresh(patience_seconds)
         if self._engine is None and self._access.file is not None:
             with contextlib.suppress(OSError, ValueError):
                 kept = await asyncio.to_thread(self._access.file.read_bytes)
@@ -122,7 +130,8 @@ def _engine(raw: bytes) -> UnleashEngine:
 
 
 def _keep(file: Path, raw: bytes) -> None:
-    beside = file.with_name(f".{file.name}.new")
+    # Each process its own: replicas of one machine keep the same file.
+    beside = file.with_name(f".{file.name}.{os.getpid()}")
     # A full disk costs the next start its memory, not this one its flags.
     try:
         descriptor = os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)

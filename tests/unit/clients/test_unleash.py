@@ -1,5 +1,6 @@
 """Flags of Unleash: fetched, kept while it is away and beyond a restart, never half changed."""
 
+import contextlib
 import json
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -26,6 +27,9 @@ class Unleash:
     strategies: list[dict[str, Any]] = field(default_factory=list)
     segments: list[dict[str, Any]] = field(default_factory=list)
     status: int = 200
+    failing: int = 0
+    """So many answers from now on are a 503."""
+
     raw: str = ""
     """Sent instead of the flag."""
 
@@ -34,6 +38,9 @@ class Unleash:
 
     async def features(self, request: web.Request) -> web.Response:
         self.asked.append(dict(request.headers))
+        if self.failing:
+            self.failing -= 1
+            return web.Response(status=503)
         if self.status != 200:
             return web.Response(status=self.status)
         if self.raw:
@@ -45,18 +52,22 @@ class Unleash:
             return web.Response(status=304)
         return web.Response(text=body, content_type="application/json", headers={"ETag": etag})
 
+    @contextlib.asynccontextmanager
+    async def running(self) -> AsyncIterator["Unleash"]:
+        app = web.Application()
+        app.router.add_get("/api/client/features", self.features)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        self.url = f"http://127.0.0.1:{runner.addresses[0][1]}/api"
+        yield self
+        await runner.cleanup()
+
 
 @pytest.fixture
 async def unleash() -> AsyncIterator[Unleash]:
-    made = Unleash()
-    app = web.Application()
-    app.router.add_get("/api/client/features", made.features)
-    runner = web.AppRunner(app)
-    await runner.setup()
-    await web.TCPSite(runner, "127.0.0.1", 0).start()
-    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/api"
-    yield made
-    await runner.cleanup()
+    async with Unleash().running() as made:
+        yield made
 
 
 def inside(flags: Flags) -> set[str]:
@@ -179,11 +190,23 @@ async def test_a_start_without_unleash_goes_by_the_file_of_the_last(
     await Flags(Access(unleash.url, "", file=file)).start(5)
 
     again = Flags(Access("http://127.0.0.1:9/api", "", file=file))
-    await again.start(5)
+    await again.start(0.2)
 
     assert len(inside(again)) == 1000
     assert again.degraded
     assert file.stat().st_mode & 0o077 == 0
+
+
+@pytest.mark.requirement("content 20")
+async def test_a_start_asks_again_within_its_patience(unleash: Unleash, tmp_path: Path) -> None:
+    unleash.strategies, unleash.failing = [flexible(100)], 2
+    flags = Flags(Access(unleash.url, "", file=tmp_path / "flags.json"))
+
+    await flags.start(60)
+
+    assert len(inside(flags)) == 1000
+    assert flags.degraded == ""
+    assert len(unleash.asked) == 3
 
 
 @pytest.mark.requirement("content 20")
@@ -196,7 +219,7 @@ async def test_a_start_without_either_lets_nobody_in(tmp_path: Path, kept: bytes
         file.write_bytes(kept)
     flags = Flags(Access("http://127.0.0.1:9/api", "", file=file))
 
-    await flags.start(5)
+    await flags.start(0.2)
 
     assert inside(flags) == set()
     assert flags.degraded

@@ -91,6 +91,10 @@ class LocalDeployments:
         env["FAIRLEAD_CONTENT_DRAIN_SECONDS"] = "0.5"
         if place.flag is None:
             return env | {"FAIRLEAD_CONTENT_SHARE_FILE": str(shares.file(self._folder, name))}
+        # What one instance heard last, the next one knows when it starts without Unleash.
+        kept = self._folder / "unleash" / f"{shares.stem(name)}.json"
+        kept.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        env |= {"FAIRLEAD_CONTENT_UNLEASH_FILE": str(kept)}
         return {**env, **self._unleash, "FAIRLEAD_CONTENT_UNLEASH_TOGGLE": place.flag.name}
 
     async def _route(self, name: str, at: LocalService, started: Sequence[Instance]) -> None:
