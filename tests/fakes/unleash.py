@@ -11,8 +11,8 @@ TOKEN = "*:*.admin-of-a-test"  # noqa: S105 - of a test
 _AT = "/api/admin/projects/default/features/gathering/environments/development"
 
 
-def gradual(rollout: str = "0", id_: str = "one") -> dict[str, Any]:
-    return {"id": id_, "name": "flexibleRollout", "parameters": {"rollout": rollout}}
+def gradual(rollout: str = "0", id_: str = "one", **more: str) -> dict[str, Any]:
+    return {"id": id_, "name": "flexibleRollout", "parameters": {"rollout": rollout, **more}}
 
 
 @dataclass

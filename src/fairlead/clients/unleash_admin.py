@@ -18,6 +18,8 @@ _PARAMETER = {
     "gradualRolloutUserId": "percentage",
 }
 
+_STICKY = frozenset({"default", "userId"})
+
 
 class FlagName(Protocol):
     """Which flag is meant."""
@@ -96,11 +98,29 @@ def _strategy(flag: FlagName, found: Any, percent: int) -> tuple[dict[str, Any],
             f"the flag {flag.name} has {len(strategies)} strategies in {flag.environment}",
             hint="leave one gradual rollout there: any other lets people in whatever the share is",
         )
-    if percent and not found.get("enabled"):
-        raise errors.Conflict(
-            f"the flag {flag.name} is off in {flag.environment}", hint="turn it on in Unleash"
-        )
+    if percent:
+        _check_open(flag, found, strategies[0])
     return strategies[0], _PARAMETER[strategies[0]["name"]]
+
+
+def _check_open(flag: FlagName, found: Any, strategy: dict[str, Any]) -> None:
+    """Conflict where its share would not be that of all users, always the same ones."""
+    parameters = strategy.get("parameters", {})
+    sticky = parameters.get("stickiness") or "default"
+    group = parameters.get("groupId") or flag.name
+    at = f"the flag {flag.name} of {flag.environment}"
+    if not found.get("enabled"):
+        told = f"the flag {flag.name} is off in {flag.environment}"
+        raise errors.Conflict(told, hint="turn it on in Unleash")
+    if sticky not in _STICKY:
+        hint = "set its stickiness to userId: others draw lots, or know nothing of our ids"
+        raise errors.Conflict(f"{at} sticks to {sticky}", hint=hint)
+    if group != flag.name:
+        hint = "set its groupId to the flag's name: who gets what is told by that"
+        raise errors.Conflict(f"{at} has the group {group[:80]}", hint=hint)
+    if strategy.get("constraints") or strategy.get("segments"):
+        hint = "take them off: the share would be one of fewer people than it says"
+        raise errors.Conflict(f"{at} has constraints or segments", hint=hint)
 
 
 def _share(strategy: dict[str, Any], parameter: str) -> int | None:
