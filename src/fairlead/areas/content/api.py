@@ -103,7 +103,7 @@ async def get_difference(request: Request, name: str) -> Difference:
     scope = contexts.caller(request).scope
     state = await contexts.of(request).engine.read(lambda s: door.find(s, name, scope))
     old, new = door.candidates(state)
-    return Difference(stable=old, other=new, lines=await door.difference(state))
+    return Difference(stable=old, other=new, lines=[*await door.difference(state)])
 
 
 @router.get("/{name:path}", summary="One release with its steps, checks and history")

@@ -115,7 +115,7 @@ def chart(shares: Sequence[door.SharePoint], now: dt.datetime) -> Chart | None:
     return Chart(path, f"{path}L{WIDTH} {HEIGHT}L0 {HEIGHT}Z", start, now, points)
 
 
-async def _difference(state: Any) -> tuple[list[str] | None, str]:
+async def _difference(state: Any) -> tuple[Sequence[str] | None, str]:
     try:
         return await door.difference(state), ""
     except errors.FairleadError as error:

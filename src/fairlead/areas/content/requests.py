@@ -4,12 +4,8 @@ The page, the API and the command all come through here, so that a refusal and a
 wherever they are read.
 """
 
-import asyncio
 import contextlib
 import datetime as dt
-import difflib
-import itertools
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +13,10 @@ from typing import Any
 
 import msgspec
 
-from fairlead import errors
+from fairlead import errors, values
 from fairlead.access import intake, scopes, tokens
-from fairlead.areas.content import description, loader
+from fairlead.areas.content import description
+from fairlead.areas.content.differences import Differences
 from fairlead.areas.content.domain.population import Share, shown_share
 from fairlead.areas.content.domain.release import view
 from fairlead.areas.content.domain.release.draft import MACHINE, stream
@@ -34,9 +31,8 @@ from fairlead.engine.store import protocol
 _WORDS = codec.Codec(RELEASE)
 _ONLY = machine.Machines([RELEASE])
 _NEWS = 500
-_MOST_LINES = 1000
-_LOAD_SECONDS = 60.0
 _QUIET = frozenset({"MeasurementRequested"})
+_DIFFERENCES = Differences()
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,18 +133,27 @@ async def propose(
 
 
 def _check_scope(caller: intake.Caller, place: Place) -> None:
-    """Forbidden where a token for one environment would act on another's Deployment or flag."""
+    """Forbidden where a token for one environment would act beyond it.
+
+    On another's Deployment or flag, or as the control plane itself: its processes, ports and files,
+    and what its network and accounts reach.
+    """
     named = [place.kubernetes.namespace] if place.kubernetes else []
     named += [place.flag.environment] if place.flag else []
     # One repository holds the variables of many: a path in it is nobody's namespace.
     named += (
         [f"git: {place.kubernetes.git.file}"] if place.kubernetes and place.kubernetes.git else []
     )
+    named += [f"this machine: port {place.local.port}"] if place.local else []
+    source = place.description["source"]
+    where = source["git"] or source["directory"] or source["archive"]
+    named += [] if where.startswith("https://") else [f"no https://: {values.redacted(where)}"]
     foreign = [each for each in named if each != caller.scope]
     if foreign and caller.scope != scopes.EVERYWHERE:
         raise errors.Forbidden(
             f"this token releases in {caller.scope} only, not in: {foreign[0][:80]}",
-            hint="name the namespace and the flag's environment as the token's scope",
+            hint="name the namespace and the flag's environment as the token's scope, and a source"
+            " over https://",
         )
 
 
@@ -166,35 +171,13 @@ def candidates(state: Release) -> tuple[str, str]:
     return state.stable, state.run.proposal.version if state.run else ""
 
 
-async def difference(state: Release) -> list[str]:
+async def difference(state: Release) -> Sequence[str]:
     """What stable and the other version serve, line by line; Rejected where one does not load."""
     old, new = candidates(state)
     place = state.proposal.place if state.proposal else state.place
     if not old or not new or place is None:
         raise errors.NotFound("there are no two versions to compare", hint="propose one")
-    content = description.read(place.description, Path("/"))
-    try:
-        async with asyncio.timeout(_LOAD_SECONDS):
-            first, second = [await loader.load(content, each) for each in (old, new)]
-    except TimeoutError as error:
-        hint = "is the source slow? fairlead content check asks it as well"
-        raise errors.Unavailable(f"not loaded within {_LOAD_SECONDS:g} s", hint=hint) from error
-    files = [_files(each) for each in (first, second)]
-    lines: list[str] = []
-    for file in sorted({*files[0], *files[1]}):
-        before, after = (each.get(file, []) for each in files)
-        lines += difflib.unified_diff(before, after, f"{old}/{file}", f"{new}/{file}", lineterm="")
-    return [line.rstrip("\n") for line in lines[:_MOST_LINES]]
-
-
-def _files(loaded: loader.Loaded) -> dict[str, list[str]]:
-    bodies = itertools.chain.from_iterable(
-        each.bodies for each in loaded.edition.documents.values()
-    )
-    return {
-        body.file: json.dumps(json.loads(body.data), indent=1, ensure_ascii=False).splitlines()
-        for body in bodies
-    }
+    return await _DIFFERENCES.of(description.read(place.description, Path("/")), old, new)
 
 
 def _view(session: protocol.Session, name: str, scope: str) -> visibility.StreamView:

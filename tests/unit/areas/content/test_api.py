@@ -23,6 +23,7 @@ from tests.unit.web import rig
 AT = "/api/v1/releases"
 # Everything of a plane without tokens is asked by `local`.
 LOCAL = "local"
+FAR = "https://versions.example/{version}.zip"
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,22 +228,28 @@ async def test_a_proposal_is_no_command_for_the_door_of_streams(plane: Plane) ->
 
 
 @pytest.mark.parametrize(
-    ("namespace", "flag", "more", "status"),
+    ("at", "flag", "where", "status"),
     [
-        ("staging", "staging", {}, 200),
-        ("prod", "staging", {}, 403),
-        ("staging", "prod", {}, 403),
-        ("staging", "staging", {"git": {"file": "staging"}}, 403),
+        ({"namespace": "staging"}, "staging", FAR, 200),
+        ({"namespace": "prod"}, "staging", FAR, 403),
+        ({"namespace": "staging"}, "prod", FAR, 403),
+        ({"namespace": "staging", "git": {"file": "staging"}}, "staging", FAR, 403),
+        ({"namespace": "staging"}, "staging", "/versions/{version}.zip", 403),
+        ({"namespace": "staging"}, "staging", "s3://versions/{version}.zip", 403),
+        ({"namespace": "staging"}, "staging", "http://169.254.169.254/{version}", 403),
+        ({}, "staging", FAR, 403),
     ],
 )
 async def test_a_token_with_a_scope_acts_on_its_own_namespace_and_flags_only(
-    plane: Plane, namespace: str, flag: str, more: dict[str, Any], status: int
+    plane: Plane, at: dict[str, Any], flag: str, where: str, status: int
 ) -> None:
+    cluster = {"kubernetes": {"deployment": "gathering", **at}}
     file = {
         **{key: value for key, value in plane.file.items() if key != "local"},
+        "content": {**plane.file["content"], "source": {"archive": where}},
         "environment": "staging",
-        "kubernetes": {"namespace": namespace, "deployment": "gathering", **more},
         "flag": {"name": "gathering", "environment": flag},
+        **(cluster if at else {"local": {"port": 8000}}),
     }
     words = {"release": file, "version": "1.0.2", "why": "new rules", "stable": "1.0.1"}
     own = await scoped(plane.site, "staging")
