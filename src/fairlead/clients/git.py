@@ -2,14 +2,16 @@
 
 import contextlib
 import stat
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlparse
 
 from dulwich import client as clients
 from dulwich import errors as git_errors
-from dulwich.object_store import BaseObjectStore
+from dulwich.object_store import BaseObjectStore, MemoryObjectStore
 from dulwich.objects import Commit, ObjectID, ShaFile, SubmoduleEncountered, Tag, Tree
 from dulwich.refs import Ref
 from dulwich.repo import MemoryRepo, Repo
@@ -18,6 +20,10 @@ from fairlead import errors, values
 
 _MOST_TAGS = 10
 _PATIENCE_SECONDS = 30.0
+_WHOLE_SECONDS = 120.0
+_MOST_BYTES = 128 * 1024 * 1024
+"""Of one fetch, as it comes and unpacked: all of it is held in memory."""
+
 _SCHEMES = ("http://", "https://")
 
 
@@ -137,6 +143,7 @@ def _fetched(
     where: str, choose: Callable[[_Refs], list[ObjectID]]
 ) -> tuple[BaseObjectStore, Mapping[Ref, ObjectID | None]]:
     here = MemoryRepo()
+    here.object_store = _Objects()
 
     def wants(refs: _Refs, depth: int | None = None) -> list[ObjectID]:  # noqa: ARG001 - dulwich's signature
         return choose(refs)
@@ -154,17 +161,76 @@ def http_client(where: str, token: str = "") -> Iterator[tuple[clients.HttpGitCl
         said = f"not a repository that can be fetched: {values.redacted(where)}"
         raise errors.Rejected(said, hint="use a path, http:// or https://")
     parsed = urlparse(where)
-    made = clients.HttpGitClient(
+    made = _Client(
         parsed._replace(netloc=parsed.netloc.rpartition("@")[2], path="", query="").geturl(),
         # Every host takes any name beside a token.
         username="fairlead" if token else parsed.username,
         password=token or parsed.password,
         timeout=_PATIENCE_SECONDS,
+        # Thin ones leave parts to what is here already, which is nothing.
+        thin_packs=False,
     )
+    watchdog = threading.Timer(_WHOLE_SECONDS, made.give_up)
+    watchdog.daemon = True
+    watchdog.start()
     try:
         yield made, parsed.path
     finally:
+        watchdog.cancel()
         made.pool_manager.clear()
+
+
+class _Objects(MemoryObjectStore):
+    """What was fetched, while it is not too large."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._room = _MOST_BYTES
+
+    def add_object(self, obj: ShaFile) -> None:
+        # Packed, a thousandth of it came over the wire.
+        self._room -= obj.raw_length()
+        if self._room < 0:
+            raise _too_large()
+        super().add_object(obj)
+
+
+class _Client(clients.HttpGitClient):
+    """Takes so much in all, and so long: the patience of dulwich is that of one read among many."""
+
+    _room = _MOST_BYTES
+    _late = False
+    _answer: Any = None
+
+    def _http_request(self, *given: Any, **more: Any) -> Any:
+        """Where all of dulwich's ways go out, and what it has to be overridden."""
+        answer, read = super()._http_request(*given, **more)
+        self._answer = answer
+        if self._late:
+            self.give_up()
+
+        def bounded(size: int = -1) -> bytes:
+            data = read(size)
+            self._room -= len(data)
+            if self._late:
+                raise git_errors.GitProtocolError(f"not done within {_WHOLE_SECONDS:g} s")
+            if self._room < 0:
+                raise _too_large()
+            return data
+
+        return answer, bounded
+
+    def give_up(self) -> None:
+        """From another thread: the one that reads wakes up as at the end of its connection."""
+        self._late = True
+        if self._answer is not None:
+            with contextlib.suppress(OSError, RuntimeError, ValueError):
+                self._answer.shutdown()
+
+
+def _too_large() -> errors.Rejected:
+    told = f"the git repository is too large: more than {_MOST_BYTES // 1024 // 1024} MiB"
+    return errors.Rejected(told, hint="serve content from a repository of its own")
 
 
 def _told(where: str, error: Exception) -> str:

@@ -1,6 +1,10 @@
 """Versions as tags: of a repository on this machine, and of git's own server over HTTP."""
 
+import contextlib
+import http.server
+import os
 import socket
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -84,6 +88,30 @@ def test_a_server_that_says_nothing_is_not_waited_for_without_end(
             git.read(where, "1.0.2", "1.0.2")
 
 
+def test_a_server_that_drips_is_not_waited_for_without_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("fairlead.clients.git._WHOLE_SECONDS", 0.5)
+
+    with dripping() as where, pytest.raises(errors.Unavailable, match="did not answer"):
+        git.read(where, "1.0.2", "1.0.2")
+
+
+def test_a_repository_without_end_fills_no_memory(
+    repository: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    contents.tag(repository, "1.0.1", {"a.json": os.urandom(200_000)})
+    contents.tag(repository, "1.0.2", {"a.json": b" " * 300_000})
+    monkeypatch.setattr("fairlead.clients.git._MOST_BYTES", 100_000)
+    monkeypatch.setattr("fairlead.clients.git._Client._room", 100_000)
+
+    with contents.serving_git(repository) as where:
+        # The one as it comes, the other when it is unpacked.
+        for version in ("1.0.1", "1.0.2"):
+            with pytest.raises(errors.Rejected, match="repository is too large"):
+                git.read(where, version, version)
+
+
 def test_an_address_without_a_repository_is_told(repository: Path) -> None:
     with (
         contents.serving_git(repository) as address,
@@ -100,3 +128,32 @@ def test_a_folder_that_is_no_repository_is_told(tmp_path: Path) -> None:
 def test_only_paths_and_http_are_fetched() -> None:
     with pytest.raises(errors.Rejected, match="can be fetched"):
         git.read("ssh://git@example.test/conditions", "1", "1")
+
+
+@contextlib.contextmanager
+def dripping() -> Iterator[str]:
+    """A server whose answers come byte by byte, each well within the patience of one read."""
+    over = threading.Event()
+
+    class Dripping(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200)
+            self.send_header("Content-Type", "application/x-git-upload-pack-advertisement")
+            self.end_headers()
+            with contextlib.suppress(OSError):
+                self.wfile.write(b"fff0")
+                while not over.wait(0.01):
+                    self.wfile.write(b"x")
+                    self.wfile.flush()
+
+        def log_message(self, *_: object) -> None: ...
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Dripping) as server:
+        thread = threading.Thread(target=server.serve_forever)
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/rules.git"
+        finally:
+            over.set()
+            server.shutdown()
+            thread.join()
