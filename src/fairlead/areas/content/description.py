@@ -15,6 +15,7 @@ from fairlead.areas.content.domain.edition import Layout
 NONE = "none"
 _ABOUT = "see docs/reference/content.md"
 _NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?")
+_COMMIT = re.compile(r"[0-9a-f]{40}([0-9a-f]{24})?")
 _VERSION = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}")
 
 
@@ -86,6 +87,19 @@ def read(content: object, folder: Path) -> Description:
         archive=_placed(source.archive, folder),
     )
     return msgspec.structs.replace(words, source=placed)
+
+
+def pinned(content: Description, commits: str) -> Description:
+    """With commits as a deployment names them, such as `1.0.2=5f1d…`; Rejected where it is none."""
+    pins = dict(content.pins)
+    for each in commits.split():
+        version, _, commit = each.partition("=")
+        if not _COMMIT.fullmatch(commit):
+            hint = "write VERSION=COMMIT, with all 40 digits"
+            raise errors.Rejected(f"not a commit of a version: {each[:80]}", hint=hint)
+        pin = pins.get(version, Pin())
+        pins[version] = msgspec.structs.replace(pin, commit=commit)
+    return msgspec.structs.replace(content, pins=pins)
 
 
 def check_version(version: str) -> str:

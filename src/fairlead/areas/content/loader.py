@@ -19,6 +19,8 @@ from fairlead.areas.content.domain.edition import Edition
 from fairlead.areas.content.sources import archive, directory, limits
 
 _GIT = "fairlead.areas.content.sources.git:read"
+_RESOLVE = "fairlead.clients.git:resolve"
+_RESOLVE_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +37,24 @@ class _Fetched:
     files: dict[str, bytes]
     sha256: str
     commit: str = ""
+
+
+async def commit(content: Description, version: str) -> str:
+    """What the tag of a version names now; empty where it cannot be told from here.
+
+    Pods may reach a repository that the control plane does not, and a tag may still be to come.
+    """
+    if not content.source.git:
+        return ""
+    ref = f"refs/tags/{content.source.tag.replace('{version}', version)}"
+    resolve = loading.load(_RESOLVE, types.FunctionType)
+    try:
+        async with asyncio.timeout(_RESOLVE_SECONDS):
+            found: str = await asyncio.to_thread(resolve, content.source.git, ref)
+    except (errors.Unavailable, errors.NotFound, TimeoutError):
+        return ""
+    _check_commit(content.pins.get(version, Pin()), found, version)
+    return found
 
 
 async def load(content: Description, version: str) -> Loaded:
@@ -73,14 +93,18 @@ async def _fetch(content: Description, version: str) -> _Fetched:
 
 
 def _check_pin(pin: Pin, fetched: _Fetched, version: str) -> None:
-    if pin.commit and not hmac.compare_digest(pin.commit.lower(), fetched.commit):
-        raise errors.Conflict(
-            f"the tag of version {version} was moved: approved was commit {pin.commit[:12]},"
-            f" now it is {fetched.commit[:12] or 'no commit'}",
-            hint="tag a new version, or have this commit approved",
-        )
+    _check_commit(pin, fetched.commit, version)
     if pin.sha256 and not hmac.compare_digest(pin.sha256.lower(), fetched.sha256):
         raise errors.Conflict(
             f"version {version} is not what was approved: its sum is {fetched.sha256}",
             hint="release a new version, or have this one approved",
+        )
+
+
+def _check_commit(pin: Pin, commit: str, version: str) -> None:
+    if pin.commit and not hmac.compare_digest(pin.commit.lower(), commit):
+        raise errors.Conflict(
+            f"the tag of version {version} was moved: approved was commit {pin.commit[:12]},"
+            f" now it is {commit[:12] or 'no commit'}",
+            hint="tag a new version, or have this commit approved",
         )

@@ -7,7 +7,7 @@ wherever they are read.
 import contextlib
 import datetime as dt
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +15,13 @@ import msgspec
 
 from fairlead import errors, values
 from fairlead.access import intake, scopes, tokens
-from fairlead.areas.content import description
+from fairlead.areas.content import description, loader
 from fairlead.areas.content.differences import Differences
 from fairlead.areas.content.domain.population import Share, shown_share
 from fairlead.areas.content.domain.release import view
 from fairlead.areas.content.domain.release.draft import MACHINE, stream
 from fairlead.areas.content.domain.release.machine import RELEASE
+from fairlead.areas.content.domain.release.messages import Propose
 from fairlead.areas.content.domain.release.place import Place
 from fairlead.areas.content.domain.release.state import Release
 from fairlead.areas.content.domain.release.view import Summary
@@ -126,10 +127,20 @@ async def propose(
     intake.authorise(caller, tokens.Role.DEPLOYER)
     command = asked.command(caller.name)
     _check_scope(caller, command.place)
+    command = await _pinned(command)
     data = msgspec.to_builtins(command)
     id_ = messages.command_id(asked.id) if asked.id else None
     request = intake.Request(stream(command.name), "Propose", data, id_, queue)
     return await door.submit(caller, request)
+
+
+async def _pinned(command: Propose) -> Propose:
+    """With the commit that its tag is now: should the tag be moved, it is refused afterwards."""
+    content = description.read(command.place.description, Path("/"))
+    commit = await loader.commit(content, command.version)
+    if not commit:
+        return command
+    return replace(command, place=command.place.with_commit(command.version, commit))
 
 
 def _check_scope(caller: intake.Caller, place: Place) -> None:

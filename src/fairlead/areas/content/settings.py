@@ -10,6 +10,11 @@ class ContentSettings:
     """The service of versioned content."""
 
     content_listen: str = setting("127.0.0.1:8000", "Address and port of `fairlead content serve`.")
+    content_commits: str = setting(
+        "",
+        "Commits that the tags of versions must have, parted by spaces: `1.0.2=5f1d0c5a…`; a"
+        " release sets those that were approved.",
+    )
     content_share_file: str = setting(
         "",
         'File of the canary\'s share, such as `{"salt": "1.0.2", "share": "12.5"}`, read again when'

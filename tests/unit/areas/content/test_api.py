@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import httpx
+import msgspec
 import pytest
 
+from fairlead import errors
 from fairlead.access import tokens
+from fairlead.areas.content import description, loader
 from fairlead.areas.content import requests as door
 from fairlead.areas.content.domain.release import view
 from fairlead.areas.content.domain.release.draft import stream
@@ -70,6 +73,31 @@ async def plane(tmp_path: Path) -> AsyncIterator[Plane]:
     world = fakes.World()
     async with rig.site(tmp_path / "state", world.cast()) as site:
         yield Plane(site, world, file)
+
+
+async def test_the_commit_of_a_tag_is_recorded_and_a_moved_tag_is_refused(
+    plane: Plane, tmp_path: Path
+) -> None:
+    repository = contents.repository(tmp_path / "conditions")
+    commit = contents.tag(repository, "1.0.2", contents.version_files("1.0.2"))
+    file = {**plane.file, "content": {**plane.file["content"], "source": {"git": str(repository)}}}
+    words = {"release": file, "version": "1.0.2", "why": "new rules", "stable": "1.0.1"}
+
+    told = (await plane.site.client.post(AT, json=words)).json()["release"]
+    contents.tag(repository, "1.0.2", contents.version_files("1.0.2"), force=True)
+
+    assert f"at commit {commit[:12]}" in told["terms"]
+    state = await plane.site.engine.read(lambda session: door.find(session, "gathering"))
+    assert state.proposal is not None
+    approved = description.read(state.proposal.place.description, Path("/"))
+    with pytest.raises(errors.Conflict, match="was moved"):
+        await loader.load(approved, "1.0.2")
+    pins = {"pins": msgspec.to_builtins(approved.pins)}
+    again = {**words, "release": {**file, "content": {**file["content"], **pins}}}
+    assert (await plane.site.client.post(AT, json=again)).status_code == 409
+    words = {**words, "version": "1.0.9"}
+    missing = (await plane.site.client.post(AT, json=words)).json()["release"]
+    assert "at any commit" in missing["terms"]
 
 
 async def test_a_proposal_waits_for_somebody_else(plane: Plane) -> None:

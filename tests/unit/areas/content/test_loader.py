@@ -102,3 +102,17 @@ def archived(files: dict[str, bytes]) -> bytes:
             entry.size = len(data)
             opened.addfile(entry, io.BytesIO(data))
     return made.getvalue()
+
+
+async def test_a_deployment_names_the_commits_that_were_approved(tmp_path: Path) -> None:
+    repository = contents.repository(tmp_path / "conditions")
+    commit = contents.tag(repository, "1.0.2", contents.version_files("1.0.2"))
+    content = description.pinned(described({"git": str(repository)}), f"1.0.2={commit}")
+    await loader.load(content, "1.0.2")
+
+    contents.tag(repository, "1.0.2", contents.version_files("1.0.2"), force=True)
+
+    with pytest.raises(errors.Conflict, match=f"was moved: approved was commit {commit[:12]}"):
+        await loader.load(content, "1.0.2")
+    with pytest.raises(errors.Rejected, match=r"not a commit of a version: 1\.0\.2"):
+        description.pinned(content, "1.0.2")

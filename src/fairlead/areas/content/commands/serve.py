@@ -18,6 +18,7 @@ import click
 import structlog
 
 from fairlead import errors, loading
+from fairlead.areas.content import description
 from fairlead.areas.content.commands import versions
 from fairlead.areas.content.description import Description
 from fairlead.areas.content.domain.edition import Edition
@@ -70,7 +71,8 @@ def serve(file: str, stable: str, canary: str, **given: Any) -> None:
         chosen = replace(chosen, content_listen=listen)
     if share_file is not None:
         chosen = replace(chosen, content_share_file=share_file)
-    asyncio.run(_serve(versions.described(file), (stable, canary), chosen))
+    content = description.pinned(versions.described(file), chosen.content_commits)
+    asyncio.run(_serve(content, (stable, canary), chosen))
 
 
 async def _serve(content: Description, asked: tuple[str, str], chosen: ContentSettings) -> None:

@@ -72,7 +72,7 @@ class Deployments:
             if self._cluster is None:
                 raise no_cluster()
             if place.kubernetes.git is None:
-                return await self._cluster.deploy(place.kubernetes, versions)
+                return await self._cluster.deploy(place.kubernetes, versions, place.commits)
             if self._repository is None:
                 raise errors.Unavailable(
                     "this control plane knows no git repository of the variables",

@@ -1,7 +1,9 @@
-"""A Deployment as the place of a content: its two variables, and the share in its ConfigMap.
+"""A Deployment as the place of a content: its variables, and the share in its ConfigMap.
 
 Only these fields are applied, so that whoever applies the rest of the Deployment keeps it.
 """
+
+from collections.abc import Mapping
 
 from fairlead.areas.content.domain.release.place import KubernetesService, Versions
 from fairlead.areas.content.release.ports import Observed, Progress
@@ -21,11 +23,17 @@ class Cluster:
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
 
-    async def deploy(self, at: KubernetesService, versions: Versions) -> Observed:
+    async def deploy(
+        self, at: KubernetesService, versions: Versions, commits: Mapping[str, str]
+    ) -> Observed:
         env = [
             {"name": "STABLE_VERSION", "value": versions.stable},
             {"name": "CANARY_VERSION", "value": versions.canary},
         ]
+        both = {versions.stable, versions.canary} & commits.keys()
+        if both:
+            value = " ".join(f"{each}={commits[each]}" for each in sorted(both))
+            env.append({"name": "FAIRLEAD_CONTENT_COMMITS", "value": value})
         containers = [{"name": at.container, "env": env}]
         wanted = _object(at.namespace, at.deployment)
         wanted["spec"] = {"template": {"spec": {"containers": containers}}}

@@ -25,6 +25,7 @@ from fairlead.kubernetes.objects import Key, Object
 from tests.fakes.kubernetes.server import Server
 
 AT = KubernetesService("default", "service", "content", "share")
+COMMITS = {"1.0.1": "a" * 40, "1.0.2": "b" * 40, "1.0.9": "c" * 40}
 KEY = Key("default", "service")
 ENV = [{"name": "STABLE_VERSION", "value": "1.0.1"}, {"name": "OTHER", "value": "kept"}]
 
@@ -50,24 +51,34 @@ async def connection() -> AsyncIterator[Connection]:
         yield Connection(server.url, credentials.Fixed())
 
 
-async def test_only_the_two_variables_change(connection: Connection) -> None:
+async def test_only_the_versions_and_their_commits_change(connection: Connection) -> None:
     async with Client(connection, manager="hand") as hand:
         await hand.create(DEPLOYMENTS, deployment())
 
-        first = await Cluster(connection).deploy(AT, Versions("1.0.1", "1.0.2"))
+        first = await Cluster(connection).deploy(AT, Versions("1.0.1", "1.0.2"), COMMITS)
         live = await hand.get(DEPLOYMENTS, KEY)
-        again = await Cluster(connection).deploy(AT, Versions("1.0.1", "1.0.2"))
+        again = await Cluster(connection).deploy(AT, Versions("1.0.1", "1.0.2"), COMMITS)
+        await Cluster(connection).deploy(AT, Versions("1.0.3"), COMMITS)
+        after = await hand.get(DEPLOYMENTS, KEY)
 
     (container,) = live["spec"]["template"]["spec"]["containers"]
     env = {each["name"]: each["value"] for each in container["env"]}
-    assert env == {"STABLE_VERSION": "1.0.1", "CANARY_VERSION": "1.0.2", "OTHER": "kept"}
+    named = f"1.0.1={'a' * 40} 1.0.2={'b' * 40}"
+    assert env == {
+        "STABLE_VERSION": "1.0.1",
+        "CANARY_VERSION": "1.0.2",
+        "FAIRLEAD_CONTENT_COMMITS": named,
+        "OTHER": "kept",
+    }
+    (container,) = after["spec"]["template"]["spec"]["containers"]
+    assert named not in {each["value"] for each in container["env"]}
     assert (container["image"], live["spec"]["replicas"]) == ("fairlead", 2)
     assert first.progress is again.progress is Progress.WAITING
 
 
 async def test_a_deployment_that_is_not_there_is_not_made(connection: Connection) -> None:
     with pytest.raises(errors.NotFound):
-        await Cluster(connection).deploy(AT, Versions("1.0.1"))
+        await Cluster(connection).deploy(AT, Versions("1.0.1"), {})
 
 
 async def test_the_share_is_in_the_config_map(connection: Connection, tmp_path: Any) -> None:

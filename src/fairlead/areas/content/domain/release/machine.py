@@ -13,7 +13,7 @@ from fairlead.areas.content.domain.population import NOBODY
 from fairlead.areas.content.domain.release import advance, events, messages
 from fairlead.areas.content.domain.release.draft import MACHINE, Draft
 from fairlead.areas.content.domain.release.events import Ending, Proposal
-from fairlead.areas.content.domain.release.place import Versions
+from fairlead.areas.content.domain.release.place import Place, Versions
 from fairlead.areas.content.domain.release.state import CANARY, RETURNING, Phase, Release, evolve
 from fairlead.engine import machine
 from fairlead.engine.messages import Cancel, Decision, StreamName
@@ -105,7 +105,7 @@ def _propose(draft: Draft, asked: messages.Propose) -> None:
     proposal = Proposal(
         version=asked.version,
         plan=asked.plan,
-        place=asked.place,
+        place=_kept_stable(draft.state, asked.place),
         by=asked.by,
         why=asked.why,
         emergency=asked.emergency,
@@ -124,6 +124,15 @@ def _propose(draft: Draft, asked: messages.Propose) -> None:
         return
     _close(draft, asked.by, f"replaced by {asked.version}")
     draft.record(events.Proposed(asked.name, proposal, stable, draft.now))
+
+
+def _kept_stable(state: Release, place: Place) -> Place:
+    """What is stable stays the commit that was approved: new instances load it again."""
+    if state.place is None or state.stable in place.commits:
+        return place
+    same = state.place.description.get("source") == place.description.get("source")
+    commit = state.place.commits.get(state.stable, "")
+    return place.with_commit(state.stable, commit) if commit and same else place
 
 
 def _check_proposal(state: Release, asked: messages.Propose) -> str:

@@ -1,7 +1,8 @@
 """Where the two versions of a content are deployed, and who says its share."""
 
 import datetime as dt
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 NO_VERSION = "none"
@@ -57,6 +58,18 @@ class Place:
     local: LocalService | None = None
     kubernetes: KubernetesService | None = None
     flag: Flag | None = None
+
+    @property
+    def commits(self) -> Mapping[str, str]:
+        """By version: what its tag was when it was proposed."""
+        pins = self.description.get("pins", {})
+        return {version: pin["commit"] for version, pin in pins.items() if pin.get("commit")}
+
+    def with_commit(self, version: str, commit: str) -> "Place":
+        """The same, with a version that must be this commit."""
+        pins = self.description.get("pins", {})
+        pin = {**pins.get(version, {}), "commit": commit}
+        return replace(self, description={**self.description, "pins": {**pins, version: pin}})
 
     @property
     def share_delay(self) -> dt.timedelta:

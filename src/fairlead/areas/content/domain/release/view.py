@@ -132,7 +132,8 @@ def _origin(proposal: Proposal) -> str:
     }
     if where := source.get("git"):
         tag = source.get("tag", "{version}").replace("{version}", proposal.version)
-        return f"tag {tag} of {where}"
+        commit = proposal.place.commits.get(proposal.version, "")
+        return f"tag {tag} of {where} at {f'commit {commit[:12]}' if commit else 'any commit'}"
     if where := source.get("directory"):
         return f"folder {where}/{proposal.version}"
     return source.get("archive", "").replace("{version}", proposal.version)

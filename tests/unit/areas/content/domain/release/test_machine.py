@@ -142,6 +142,22 @@ def test_the_table_has_every_command_and_phase_of_the_machine() -> None:
     assert {*TABLE} == {*samples.states()}
 
 
+def test_what_became_stable_stays_the_commit_that_was_approved() -> None:
+    source = {"git": "https://git.example/c.git"}
+    place = replace(samples.PLACE, description={"name": "gathering", "source": source})
+    first = replace(PROPOSE, place=place.with_commit("1.0.2", "a" * 40))
+    story = samples.baking(first).judged().after(BAKE).shared().judged().after(BAKE)
+    story.ready().shared()
+
+    again = story.tell(replace(NEWER, place=place.with_commit("1.0.3", "b" * 40))).state.proposal
+    assert again is not None
+    assert again.place.commits == {"1.0.2": "a" * 40, "1.0.3": "b" * 40}
+    moved = replace(place, description={**place.description, "source": {"git": "/elsewhere"}})
+    other = story.tell(replace(NEWER, place=moved)).state.proposal
+    assert other is not None
+    assert other.place.commits == {}
+
+
 @pytest.mark.requirement("content 3")
 def test_nothing_is_asked_of_the_world_before_somebody_else_approved() -> None:
     story = samples.proposed()

@@ -67,9 +67,9 @@ def test_every_declared_verb_has_its_command() -> None:
     ("source", "more", "told"),
     [
         (
-            {"git": "https://me:secret@git.example/c.git", "tag": "v{version}"},
+            {"git": "https://me:secret@a.b/c", "tag": "v{version}"},
             {"local": LocalService(8000)},
-            "tag v1.0.2 of https://…@git.example/c.git (not signed) to port 8000 of this machine",
+            "tag v1.0.2 of https://…@a.b/c at any commit (not signed) to port 8000 of this machine",
         ),
         (
             {"directory": "/versions"},
