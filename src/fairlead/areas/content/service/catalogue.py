@@ -18,6 +18,7 @@ PREFIX = "/api/gathering"
 AUTHORIZATION = "Authorization"
 _LONGEST_KEPT = 256
 TOO_LOW = "the given OCP version is lower than the first one in the cluster map"
+_BELOW = "the version is lower than the first one in the map"
 
 
 class HeaderMap(Protocol):
@@ -100,7 +101,9 @@ def catalogue(
     known = identity or told(content)
     made = {
         name: {
-            channel: chooser(each.documents[name], each.version, channel, known.header)
+            channel: chooser(
+                each.documents[name], each.version, channel, known.header, content.kind
+            )
             # With no canary, stable is what the canary's share gets, and it is called so.
             for channel, each in both.items()
         }
@@ -143,7 +146,7 @@ def _generic(
     )
 
 
-def chooser(document: Document, version: str, channel: Channel, vary: str) -> Chosen:
+def chooser(document: Document, version: str, channel: Channel, vary: str, kind: str) -> Chosen:
     made = {body: answer(body, version, channel, vary) for body in document.bodies}
     answers = tuple(made[body] for body in document.bodies)
     if not document.starts:
@@ -153,10 +156,13 @@ def chooser(document: Document, version: str, channel: Channel, vary: str) -> Ch
         try:
             key = semver.parse(asked).key
         except errors.Rejected as error:
+            if kind != "gathering":
+                return Refusal(400, f"not a semantic version: '{asked}': {error.message}")
             said = f"Error during parsing param 'ocpVersion' with value '{asked}'."
             return Refusal(400, f"{said} Error: '{error.message}'")
         at = bisect.bisect_right(document.starts, key) - 1
-        return Refusal(404, TOO_LOW) if at < 0 else answers[at]
+        below = TOO_LOW if kind == "gathering" else _BELOW
+        return Refusal(404, below) if at < 0 else answers[at]
 
     # Clients have few versions; whoever makes up many only turns the cache over.
     known = functools.lru_cache(maxsize=1024)(chosen)

@@ -353,7 +353,12 @@ def test_any_content_is_served_by_its_name_selector_and_identity() -> None:
 
     assert ask(app, "/content/limits/1.5.0").body == b'{"version": "1", "most": 5}'
     assert ask(app, "/content/limits/1.5.0", x_device="d1").body == b'{"version": "2", "most": 5}'
-    assert ask(app, "/content/limits/0.1.0").status == 404
+    for path, status in (("0.1.0", 404), ("nonsense", 400)):
+        refused = ask(app, f"/content/limits/{path}")
+        assert refused.status == status
+        # No client of this kind has ever heard of clusters.
+        assert b"ocp" not in refused.body.lower()
+        assert b"version" in refused.body
     assert ask(app, "/content/limits/openapi.json").status == 200
     assert ask(app, "/content/other/1.5.0").status == 404
 
