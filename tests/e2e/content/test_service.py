@@ -2,8 +2,10 @@
 
 import asyncio
 import json
+import os
 import shutil
 import socket
+import struct
 import subprocess
 import time
 from collections.abc import Iterator
@@ -184,6 +186,50 @@ def test_silent_and_half_open_connections_keep_nobody_waiting(stable: Instance) 
     assert version(stable) == "1.0.1"
     for each in held:
         each.close()
+
+
+def test_half_open_connections_and_slow_readers_leave_nothing_behind(stable: Instance) -> None:
+    assert stable.process is not None
+    process = Path(f"/proc/{stable.process.pid}")
+    descriptors = len(list((process / "fd").iterdir()))
+
+    def gone() -> bool:
+        return len(list((process / "fd").iterdir())) <= descriptors
+
+    # The first time, it takes the memory that it works with.
+    flood(stable)
+    until(gone)
+    memory = resident(process)
+    for _ in range(3):
+        flood(stable)
+        until(gone)
+
+    assert resident(process) - memory < 16 * 1024 * 1024
+    assert httpx.get(f"{stable.url}{V1}").json()["version"] == "1.0.1"
+
+
+def flood(instance: Instance) -> None:
+    """Requests that never end, and answers that nobody reads; half of them end without a word."""
+    host, port = instance.url.removeprefix("http://").split(":")
+    asked = f"GET {V1} HTTP/1.1\r\nHost: x\r\n\r\n".encode() * 200
+    held = []
+    for number in range(200):
+        made = socket.socket()
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        made.settimeout(20)
+        made.connect((host, int(port)))
+        made.sendall(asked if number % 2 else b"GET / HTTP/1.1\r\nHost: x\r\nX-Long: yyy")
+        held.append(made)
+    assert httpx.get(f"{instance.url}{V1}").json()["version"] == "1.0.1"
+    for number, each in enumerate(held):
+        if number % 4 < 2:
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        each.close()
+
+
+def resident(process: Path) -> int:
+    pages = int((process / "statm").read_text().split()[1])
+    return pages * os.sysconf("SC_PAGE_SIZE")
 
 
 @pytest.mark.skipif(not SCHEMATHESIS, reason="needs schemathesis: uv tool install schemathesis")
