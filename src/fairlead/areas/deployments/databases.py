@@ -4,10 +4,12 @@ A platform says where its servers are, and keeps secrets and migrations in its o
 """
 
 import abc
+import asyncio
 import hashlib
 import json
 import secrets
 from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
 from urllib.parse import quote, urlencode
 
 import msgspec
@@ -22,11 +24,22 @@ from fairlead.areas.deployments.migrations import evaluation, files, runner
 from fairlead.areas.deployments.migrations.files import Migration
 from fairlead.clients.postgres import administration, connection
 
+T = TypeVar("T")
 _OPAQUE = "the migrations are a program, and its SQL cannot be evaluated: DOWNTIME"
 
 
 def report(step: PerformStep, status: StepStatus = StepStatus.DONE, error: str = "") -> ReportStep:
     return ReportStep(step.step, step.attempt, status, error)
+
+
+async def tried(work: Callable[[], T], refused: Callable[[str], T]) -> T:
+    """In a thread; what no later try would mend is told as refused."""
+    try:
+        return await asyncio.to_thread(work)
+    except errors.Unavailable:
+        raise
+    except errors.FairleadError as error:
+        return refused(error.message)
 
 
 class Databases(abc.ABC):

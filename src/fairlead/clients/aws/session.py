@@ -2,6 +2,7 @@
 
 import contextlib
 import datetime as dt
+import functools
 import hashlib
 import threading
 from collections.abc import Iterator
@@ -57,17 +58,19 @@ class Aws:
                 self._kept[service, account] = client, until
             return client
 
-    def forget(self, account: Account) -> None:
-        """AWS said that its credentials are no longer good."""
-        with self._lock:
-            for key in [key for key in self._kept if key[1] == account]:
-                del self._kept[key]
+    def _heed(self, account: Account, parsed: dict[str, Any], **_: object) -> None:
+        """Whoever called: of credentials that AWS calls expired, the next call has new ones."""
+        if parsed.get("Error", {}).get("Code") in _EXPIRED:
+            with self._lock:
+                for key in [key for key in self._kept if key[1] == account]:
+                    del self._kept[key]
 
     def _made(self, service: str, account: Account) -> tuple[Any, dt.datetime | None]:
         given, until = self._assumed(account) if account.role else ({}, None)
         # A session of its own: the shared one of boto3 must not be used from several threads.
         session = boto3.session.Session(region_name=account.region or None, **given)
         made = session.client(service, endpoint_url=self._endpoint, config=self._config)
+        made.meta.events.register("after-call", functools.partial(self._heed, account))
         return made, until
 
     def _assumed(self, account: Account) -> tuple[dict[str, str], dt.datetime]:
@@ -114,10 +117,6 @@ def client_code(error: errors.FairleadError) -> str:
     """What AWS called it; empty where AWS did not say it."""
     cause = error.__cause__
     return code(cause) if isinstance(cause, botocore.exceptions.ClientError) else ""
-
-
-def is_expired(error: errors.FairleadError) -> bool:
-    return client_code(error) in _EXPIRED
 
 
 def short(token: str, length: int = 60) -> str:

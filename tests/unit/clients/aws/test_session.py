@@ -3,6 +3,7 @@
 import datetime as dt
 
 import pytest
+from botocore.stub import Stubber
 
 from fairlead import errors
 from fairlead.clients.aws import session
@@ -29,13 +30,21 @@ def test_a_client_is_kept_while_its_role_is_good(
     assert "assumed-role/deployer" in first.get_caller_identity()["Arn"]
 
 
-def test_expired_credentials_are_forgotten(cloud: Cloud) -> None:
+@pytest.mark.parametrize(("code", "forgets"), [("ExpiredToken", True), ("AccessDenied", False)])
+def test_credentials_that_ended_early_are_renewed_whoever_heard_of_it(
+    cloud: Cloud, code: str, *, forgets: bool
+) -> None:
     aws, account = Aws(cloud.url), Account(REGION, ROLE)
     first, other = aws.client("sts", account), aws.client("sts", Account(REGION))
+    secrets = aws.client("secretsmanager", account)
 
-    aws.forget(account)
+    with Stubber(secrets) as stub:
+        stub.add_client_error("get_secret_value", code, http_status_code=400)
+        with pytest.raises(errors.FairleadError), session.translated():
+            secrets.get_secret_value(SecretId="shop")
 
-    assert aws.client("sts", account) is not first
+    assert (aws.client("sts", account) is not first) is forgets
+    assert (aws.client("secretsmanager", account) is not secrets) is forgets
     assert aws.client("sts", Account(REGION)) is other
 
 

@@ -4,25 +4,21 @@ No error of AWS is swallowed and none leaves a deployment waiting: a refusal fai
 deployment where no step has begun.
 """
 
-import asyncio
 from collections.abc import Callable
 from datetime import timedelta
-from typing import TypeVar
 
-from fairlead import errors
 from fairlead.areas.deployments.aws.databases import Databases
-from fairlead.areas.deployments.aws.stacks import Stacks, account
-from fairlead.areas.deployments.databases import report
+from fairlead.areas.deployments.aws.stacks import Stacks
+from fairlead.areas.deployments.databases import report, tried
 from fairlead.areas.deployments.domain import messages
 from fairlead.areas.deployments.domain.infrastructure import StackStatus, from_cloudformation
 from fairlead.areas.deployments.domain.messages import StepStatus
 from fairlead.areas.deployments.domain.plan.steps import works
 from fairlead.areas.deployments.domain.spec import Flag
 from fairlead.clients.aws import stores
-from fairlead.clients.aws.session import Account, Aws, is_expired
+from fairlead.clients.aws.session import Account, Aws
 from fairlead.engine import outbox
 
-T = TypeVar("T")
 _CALL, _STEP = timedelta(minutes=2), timedelta(minutes=20)
 _ATTEMPTS = 50
 """Over about four hours: an outage of AWS, or a limit that is raised, takes no longer."""
@@ -57,14 +53,13 @@ class _Calls:
                 kept.put(effect.place.bucket, key, text)
             return messages.ReportTemplate()
 
-        return await self._tried(where, put, messages.ReportTemplate)
+        return await tried(put, messages.ReportTemplate)
 
     async def stabilize(
         self, effect: messages.StabilizeStack, about: outbox.EffectContext
     ) -> messages.ReportStackStatus:
         token = about.idempotency_key
-        return await self._tried(
-            account(effect.spec),
+        return await tried(
             lambda: self._stable(effect, token),
             lambda error: messages.ReportStackStatus(StackStatus.TERMINAL, error),
         )
@@ -90,21 +85,10 @@ class _Calls:
         step: messages.PerformStep,
         work: Callable[[messages.PerformStep], messages.ReportStep],
     ) -> messages.ReportStep:
-        return await self._tried(
-            account(step.spec),
+        return await tried(
             lambda: work(step),
             lambda error: report(step, StepStatus.FAILED, error),
         )
-
-    async def _tried(self, where: Account, work: Callable[[], T], refused: Callable[[str], T]) -> T:
-        try:
-            return await asyncio.to_thread(work)
-        except errors.Unavailable as error:
-            if is_expired(error):
-                self._aws.forget(where)
-            raise
-        except errors.FairleadError as error:
-            return refused(error.message)
 
     def _stable(self, effect: messages.StabilizeStack, token: str) -> messages.ReportStackStatus:
         spec = effect.spec

@@ -3,10 +3,8 @@
 import asyncio
 from collections.abc import Callable, Mapping
 from datetime import timedelta
-from typing import TypeVar
 
-from fairlead import errors
-from fairlead.areas.deployments.databases import report
+from fairlead.areas.deployments.databases import report, tried
 from fairlead.areas.deployments.domain import messages
 from fairlead.areas.deployments.domain.classes import Impact
 from fairlead.areas.deployments.domain.infrastructure import StackStatus
@@ -19,7 +17,6 @@ from fairlead.areas.rollouts.domain import coordination
 from fairlead.areas.rollouts.local.plan_steps import PlanFiles
 from fairlead.engine import outbox, service, visibility
 
-T = TypeVar("T")
 _STEP = timedelta(minutes=10)
 _ATTEMPTS = 50
 _NO_INFRASTRUCTURE = "this machine has no infrastructure that a deployment could change: NOP"
@@ -59,7 +56,7 @@ class _Calls:
                 self._plans.put(key, text)
             return messages.ReportTemplate()
 
-        return await _tried(put, messages.ReportTemplate)
+        return await tried(put, messages.ReportTemplate)
 
     async def stabilize(
         self, effect: messages.StabilizeStack, _: outbox.EffectContext
@@ -81,7 +78,7 @@ class _Calls:
         if work is None:
             unknown = f"nobody here performs a step of this kind: {effect.kind}"
             return report(effect, StepStatus.FAILED, unknown)
-        return await _tried(
+        return await tried(
             lambda: work(effect), lambda error: report(effect, StepStatus.FAILED, error)
         )
 
@@ -98,12 +95,3 @@ def _nothing_to_change(step: PerformStep) -> ReportStep:
     done = StepStatus.DONE
     reasons = (_NO_INFRASTRUCTURE,)
     return ReportStep(step.step, step.attempt, done, impact=Impact.NOP, reasons=reasons)
-
-
-async def _tried(work: Callable[[], T], refused: Callable[[str], T]) -> T:
-    try:
-        return await asyncio.to_thread(work)
-    except errors.Unavailable:
-        raise
-    except errors.FairleadError as error:
-        return refused(error.message)

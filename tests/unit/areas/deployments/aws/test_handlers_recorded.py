@@ -25,11 +25,10 @@ ABOUT = outbox.EffectContext(parse_stream("deployment/d1"), "key-1", 1)
 
 
 class RecordedAws(Aws):
-    """Clients that answer what was recorded, and whose credentials were forgotten."""
+    """Clients that answer what was recorded."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.forgotten: list[Account] = []
         once = Config(retries={"total_max_attempts": 1})
         given = {"aws_access_key_id": "x", "aws_secret_access_key": "y", "config": once}
         session = botocore.session.get_session()
@@ -41,9 +40,6 @@ class RecordedAws(Aws):
 
     def client(self, service: str, account: Account) -> Any:
         return self._clients[service]
-
-    def forget(self, account: Account) -> None:
-        self.forgotten.append(account)
 
     def has_stack(self, status: str, **more: str) -> None:
         stack = {
@@ -100,19 +96,17 @@ async def test_an_update_of_others_is_cancelled_where_that_is_asked(aws: Recorde
 
 
 @pytest.mark.parametrize(
-    ("code", "status", "forgets"),
-    [("Throttling", 400, False), ("InternalFailure", 500, False), ("ExpiredToken", 403, True)],
+    ("code", "status"),
+    [("Throttling", 400), ("InternalFailure", 500), ("ExpiredToken", 403)],
 )
 async def test_what_a_later_try_may_mend_is_tried_again(
-    aws: RecordedAws, code: str, status: int, *, forgets: bool
+    aws: RecordedAws, code: str, status: int
 ) -> None:
     aws.refuses("cloudformation", "describe_stacks", code, status)
     scale = step(built("prod"), "ScaleDown", "CFScale", counts="zero")
 
     with pytest.raises(errors.Unavailable, match=code):
         await performed(aws, scale)
-
-    assert bool(aws.forgotten) is forgets
 
 
 async def test_a_refusal_fails_the_step_and_says_why(aws: RecordedAws) -> None:
