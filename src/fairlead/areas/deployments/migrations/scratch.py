@@ -9,7 +9,6 @@ import contextlib
 import importlib.resources
 import re
 import secrets
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -91,9 +90,9 @@ def copy(
             f"an evaluation may not take so long: {limits.overall_seconds:g} s",
             hint=f"allow less than {LEFT_OVER_SECONDS} s; older copies are taken for left-overs",
         )
-    name = f"{PREFIX}{int(time.time())}_{secrets.token_hex(4)}"
     password = secrets.token_urlsafe(24)
     with admin(url) as server:
+        name = f"{PREFIX}{_now(server)}_{secrets.token_hex(4)}"
         remove_left_overs(server, LEFT_OVER_SECONDS)
         try:
             _create(server, name, password, limits)
@@ -110,13 +109,20 @@ def remove_left_overs(server: Admin, older_than: float) -> list[str]:
     rows = server.execute(
         "SELECT datname FROM pg_catalog.pg_database UNION SELECT rolname FROM pg_catalog.pg_roles"
     ).fetchall()
-    found = [(name, _NAME.fullmatch(name)) for (name,) in rows]
-    old = [name for name, made in found if made and time.time() - int(made[1]) > older_than]
+    found, now = [(name, _NAME.fullmatch(name)) for (name,) in rows], _now(server)
+    old = [name for name, made in found if made and now - int(made[1]) > older_than]
     for name in old:
         # Another run may be removing the same one in this moment.
         with contextlib.suppress(psycopg.Error):
             _remove(server, name)
     return old
+
+
+def _now(server: Admin) -> int:
+    """By the server's clock: machines that evaluate there need not agree on the time."""
+    asked = "SELECT pg_catalog.date_part('epoch', pg_catalog.clock_timestamp())"
+    ((seconds,),) = server.execute(asked).fetchall()
+    return int(seconds)
 
 
 def _create(server: Admin, name: str, password: str, limits: Limits) -> None:

@@ -170,6 +170,21 @@ def test_a_copy_that_a_kill_left_behind_goes_with_the_next_run(
             scratch.remove_left_overs(server, -60)
 
 
+def test_a_machine_whose_clock_is_wrong_takes_nobodys_copy_away(
+    evaluate: Evaluate, target: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    young = f"{scratch.PREFIX}{int(time.time())}_0123abcd"
+    with scratch.admin(target) as server:
+        server.execute(f"CREATE ROLE {young}".encode())
+        tomorrow = time.time() + 86_400
+        with monkeypatch.context() as patched:
+            patched.setattr(time, "time", lambda: tomorrow)
+            evaluate("SELECT 1")
+
+        assert copies(target) == [young]
+        server.execute(f"DROP ROLE {young}".encode())
+
+
 def test_an_evaluation_that_could_be_taken_for_a_left_over_is_refused(evaluate: Evaluate) -> None:
     with pytest.raises(errors.Rejected, match="may not take so long"):
         evaluate("SELECT 1", limits=scratch.Limits(overall_seconds=7200))
