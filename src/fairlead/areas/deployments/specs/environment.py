@@ -57,6 +57,11 @@ class AwsEnvironment(_Part, frozen=True):
     environment_links: list[EnvironmentLink] = []
     iam_policies: list[IamPolicy] = []
     shared_buckets: list[SharedBucket] = []
+    all_environments: bool = False
+    """Whether applications may hear the messages of all environments of the bus."""
+
+    docker_socket: bool = False
+    """Whether containers may mount the socket of Docker, and with it rule their host."""
 
 
 class FreezeWindow(_Part, frozen=True, rename={"start": "from", "end": "until"}):

@@ -33,8 +33,25 @@ def resources(site: Site, runtime: Runtime) -> Iterator[tuple[str, dict[str, Any
         target = {"Fn::GetAtt": [letters, "Arn"]}
         properties["RedrivePolicy"] = {"deadLetterTargetArn": target, "maxReceiveCount": _ATTEMPTS}
     yield queue, resource("AWS::SQS::Queue", **properties)
+    made = {
+        logical(runtime.name, "Subscription", str(n)): _subscription(
+            site, each, arn, f"runtimes[{site.app.runtimes.index(runtime)}].subscriptions[{n}]"
+        )
+        for n, each in enumerate(runtime.subscriptions)
+    }
     services = {"Service": ["sns.amazonaws.com", "events.amazonaws.com"]}
-    allow = {"Effect": "Allow", "Principal": services, "Action": "sqs:SendMessage", "Resource": arn}
+    # Else any topic and rule, also of another account, could send through these services.
+    sources = [
+        each["Properties"].get("TopicArn") or {"Fn::GetAtt": [name, "Arn"]}
+        for name, each in made.items()
+    ]
+    allow = {
+        "Effect": "Allow",
+        "Principal": services,
+        "Action": "sqs:SendMessage",
+        "Resource": arn,
+        "Condition": {"ArnEquals": {"aws:SourceArn": sources}},
+    }
     yield (
         logical(runtime.name, "QueuePolicy"),
         resource(
@@ -43,10 +60,7 @@ def resources(site: Site, runtime: Runtime) -> Iterator[tuple[str, dict[str, Any
             PolicyDocument={"Version": "2012-10-17", "Statement": [allow]},
         ),
     )
-    for n, each in enumerate(runtime.subscriptions):
-        at = f"runtimes[{site.app.runtimes.index(runtime)}].subscriptions[{n}]"
-        made = _subscription(site, each, arn, at)
-        yield logical(runtime.name, "Subscription", str(n)), made
+    yield from made.items()
 
 
 def _subscription(site: Site, wanted: Subscription, queue: Any, at: str) -> dict[str, Any]:

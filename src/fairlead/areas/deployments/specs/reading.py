@@ -70,7 +70,7 @@ def check_environment(chosen: Environment, within: Cluster) -> None:
 
 def check_references(app: Application, within: Environment) -> None:
     """Invalid where an application takes what the environment does not have or does not share."""
-    _settle([*_unknown(app, within), *_not_shared(app, within)])
+    _settle([*_unknown(app, within), *_not_shared(app, within), *_not_allowed(app, within)])
 
 
 def _unknown(app: Application, within: Environment) -> Iterator[Problem]:
@@ -107,6 +107,30 @@ def _not_shared(app: Application, within: Environment) -> Iterator[Problem]:
             problem = f"{within.full_name} shares it to be read only: {name}"
             hint = "ask its operator for write_permission in aws.shared_buckets"
             yield Problem(f"{at}.write_permission", problem, hint)
+
+
+def _not_allowed(app: Application, within: Environment) -> Iterator[Problem]:
+    """What reaches beyond the environment is its operator's to give."""
+    hint = "ask its operator for aws.{} in the environment"
+    for n, runtime in enumerate(app.runtimes):
+        for m, each in enumerate(runtime.subscriptions):
+            if each.env_name == "*" and not within.aws.all_environments:
+                said = f"{within.full_name} does not hear all environments: {each.name[:80]}"
+                at = f"runtimes[{n}].subscriptions[{m}].env_name"
+                yield Problem(at, said, hint.format("all_environments"))
+    for at, container in _containers(app):
+        if container.mount_docker_socket and not within.aws.docker_socket:
+            said = f"{within.full_name} gives no container the socket of Docker: {container.name}"
+            yield Problem(f"{at}.mount_docker_socket", said, hint.format("docker_socket"))
+
+
+def _containers(app: Application) -> Iterator[tuple[str, Container]]:
+    for n, runtime in enumerate(app.runtimes):
+        for m, each in enumerate(runtime.containers):
+            yield f"runtimes[{n}].containers[{m}]", each
+    for n, database in enumerate(app.databases):
+        if migrate := database.postgres.migrate_container:
+            yield f"databases[{n}].postgres.migrate_container", migrate
 
 
 def check_servers(app: Application, within: Cluster) -> None:
@@ -156,23 +180,22 @@ def _application(app: Application) -> Iterator[Problem]:
     if on_server != [each.name for each in app.databases]:
         yield from _twice("databases", on_server)
     yield from _foreign(app)
+    yield from _topics(app)
+    for at, container in _containers(app):
+        yield from _container(app, container, at)
     for n, runtime in enumerate(app.runtimes):
         at = f"runtimes[{n}]"
         names = [each.name for each in runtime.containers]
         yield from _twice(f"{at}.containers", names)
-        for m, container in enumerate(runtime.containers):
-            yield from _container(app, container, f"{at}.containers[{m}]")
         for m, route in enumerate(runtime.routes):
             if route.target_container and route.target_container not in names:
                 place, said = f"{at}.routes[{m}].target_container", route.target_container
                 yield Problem(place, f"unknown container: {said}", one_of(said, names))
     for n, database in enumerate(app.databases):
-        at = f"databases[{n}].postgres"
-        if migrate := database.postgres.migrate_container:
-            yield from _container(app, migrate, f"{at}.migrate_container")
-            if database.postgres.migrations:
-                hint = "keep one of the two"
-                yield Problem(f"{at}.migrations", "beside migrate_container", hint)
+        if database.postgres.migrate_container and database.postgres.migrations:
+            hint = "keep one of the two"
+            at = f"databases[{n}].postgres.migrations"
+            yield Problem(at, "beside migrate_container", hint)
 
 
 def _foreign(app: Application) -> Iterator[Problem]:
@@ -187,6 +210,19 @@ def _foreign(app: Application) -> Iterator[Problem]:
             problem = f"a bucket's name does not say whose it is with this store: {store.name}"
             hint = "name it by bucket_name, once the environment's aws.shared_buckets has it"
             yield Problem(f"{at}.application", problem, hint)
+
+
+def _topics(app: Application) -> Iterator[Problem]:
+    """A topic is called ENVIRONMENT-NAME: eu-orders of prod as orders of prod-eu is."""
+    named = [(f"targets[{n}].name", each.name) for n, each in enumerate(app.targets)]
+    for n, runtime in enumerate(app.runtimes):
+        for m, each in enumerate(runtime.subscriptions):
+            if not each.name.startswith(("/", "global/", "o5-infra/")):
+                named.append((f"runtimes[{n}].subscriptions[{m}].name", each.name))
+    for at, name in named:
+        if not re.fullmatch("[A-Za-z][A-Za-z0-9_]*", name):
+            said = f"a topic's name does not say whose it is with this name: {name[:80]}"
+            yield Problem(at, said, "use letters, digits and _")
 
 
 def _twice(at: str, names: list[str]) -> Iterator[Problem]:

@@ -44,8 +44,24 @@ def test_topics_come_by_a_subscription(name: str, topic: str) -> None:
     assert made_["RawMessageDelivery"] is True
 
 
+def test_a_queue_takes_messages_of_its_own_subscriptions_alone() -> None:
+    found = made(subscriptions=[{"name": "orders"}, {"name": "global/event"}])
+
+    (allowed,) = properties(found, "WebQueuePolicy")["PolicyDocument"]["Statement"]
+    assert allowed["Condition"] == {
+        "ArnEquals": {
+            "aws:SourceArn": [
+                "arn:aws:sns:eu-west-1:123456789012:prod-eu-orders",
+                {"Fn::GetAtt": ["WebSubscription1", "Arn"]},
+            ]
+        }
+    }
+
+
 def test_all_environments_are_heard_by_a_star() -> None:
-    found = made(subscriptions=[{"name": "global/event", "env_name": "*"}])
+    app = changed(APP, subscriptions=[{"name": "global/event", "env_name": "*"}])
+
+    found = template.template(site(app, {**ENV, "aws": {"all_environments": True}}))["Resources"]
 
     detail = properties(found, "WebSubscription0")["EventPattern"]["detail"]
     assert detail == {"type": ["event"]}

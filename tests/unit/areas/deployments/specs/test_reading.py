@@ -186,6 +186,54 @@ def test_no_application_puts_another_environments_bucket_together(
     assert [*told] == [f"blobstores[0].ref{path}"]
 
 
+@pytest.mark.parametrize("name", ["eu-orders", "*", "", "prod-eu/orders", "1orders"])
+def test_no_application_puts_another_environments_topic_together(name: str) -> None:
+    subscribing = {
+        "name": "web",
+        "containers": [{"name": "app", "image_url": "a"}],
+        "subscriptions": [{"name": name}],
+    }
+
+    with pytest.raises(errors.Invalid) as refused:
+        reading.application({"name": "evil", "runtimes": [subscribing]})
+    with pytest.raises(errors.Invalid) as publishing:
+        reading.application({"name": "evil", "targets": [{"name": name}]})
+
+    assert [*problems(refused)] == ["runtimes[0].subscriptions[0].name"]
+    assert [*problems(publishing)] == ["targets[0].name"]
+
+
+def test_what_reaches_beyond_an_environment_its_operator_gives() -> None:
+    container = {"name": "app", "image_url": "a", "mount_docker_socket": True}
+    everything = {
+        "name": "evil",
+        "runtimes": [
+            {
+                "name": "web",
+                "containers": [container],
+                "subscriptions": [{"name": "global/*", "env_name": "*"}],
+            }
+        ],
+        "databases": [{"name": "main", "postgres": {"migrate_container": container}}],
+    }
+    app = reading.application(everything)
+    given = {"all_environments": True, "docker_socket": True}
+
+    with pytest.raises(errors.Invalid) as refused:
+        reading.check_references(app, reading.environment(ENV))
+
+    assert problems(refused) == {
+        "runtimes[0].subscriptions[0].env_name": "prod-eu does not hear all environments: global/*",
+        "runtimes[0].containers[0].mount_docker_socket": (
+            "prod-eu gives no container the socket of Docker: app"
+        ),
+        "databases[0].postgres.migrate_container.mount_docker_socket": (
+            "prod-eu gives no container the socket of Docker: app"
+        ),
+    }
+    reading.check_references(app, reading.environment({**ENV, "aws": given}))
+
+
 def test_a_bucket_that_is_shared_must_have_a_buckets_name() -> None:
     with pytest.raises(errors.Invalid) as refused:
         reading.environment({**ENV, "aws": {"shared_buckets": [{"bucket_name": "*"}]}})
