@@ -94,7 +94,7 @@ class Databases(abc.ABC):
         return report(step)
 
     def destroy(self, step: PerformStep) -> ReportStep:
-        """The flag of the request is the confirmation; nothing else leads here."""
+        """The flag of the request is the confirmation, and the environment lets it be one."""
         work = _work(step)
         migration_handlers.server(self, work).destroy(work.database, confirmed=work.database)
         if work.secret and self.credentials(work) is not None:

@@ -24,6 +24,11 @@ class Flag(enum.Enum):
     DESTROY_DATABASE = "destroy_database"
     RECREATE_DATABASE = "recreate_database"
 
+    @property
+    def destroys(self) -> bool:
+        """Whether data is lost by it, for good."""
+        return self in {Flag.DESTROY_DATABASE, Flag.RECREATE_DATABASE}
+
 
 @dataclass(frozen=True, slots=True)
 class Server:

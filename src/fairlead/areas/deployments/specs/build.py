@@ -193,6 +193,12 @@ def planned(
     chosen = dict.fromkeys(flags)
     if app.deployment_config.quick_mode:
         chosen[Flag.QUICK] = None
+    destroying = [each.value for each in chosen if each.destroys]
+    if destroying and not environment.deployments.destroy_databases:
+        raise errors.Rejected(
+            f"{environment.full_name} lets nobody destroy databases: {destroying[0]}",
+            hint="its operator may set deployments.destroy_databases",
+        )
     aws = cluster.aws if cluster else None
     rollout = f"{environment.full_name}/{app.name}"
     return DeploymentSpec(

@@ -82,6 +82,9 @@ class DeploymentOptions(_Part, frozen=True):
     """Made by hand, by their names on the server: the application that comes to the name takes it
     over. Any other that it did not make is left alone."""
 
+    destroy_databases: bool = False
+    """Whether a request may ask to destroy or recreate the databases of its application."""
+
     at_least: Literal["NOP", "PARALLEL", "BEFORE", "DOWNTIME"] = "NOP"
 
 

@@ -164,6 +164,9 @@ def _schedule(read: Schedule) -> Iterator[Problem]:
     for n, each in enumerate(read.flags):
         if each not in known:
             yield Problem(f"flags[{n}]", f"unknown flag: {each[:40]}", one_of(each, known))
+        elif Flag(each).destroys:
+            said = f"destroys data each time: {each}"
+            yield Problem(f"flags[{n}]", said, "ask for it by hand, once")
 
 
 def _settle(problems: Iterable[Problem]) -> None:

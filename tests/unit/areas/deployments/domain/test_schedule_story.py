@@ -116,7 +116,8 @@ async def test_schedules_are_stored_and_refused_as_push_targets_are(site: rig.Si
     lonely = await site.client.post("/api/v1/schedules", json=YEARLY)
     await stored(site)
     kept = await site.client.post("/api/v1/schedules", json=YEARLY)
-    wrong = {**YEARLY, "cron": "0 0 31 2 *", "tag": "v1", "flags": ["quik"], "time_zone": "Mars"}
+    flags = ["quik", "destroy_database"]
+    wrong = {**YEARLY, "cron": "0 0 31 2 *", "tag": "v1", "flags": flags, "time_zone": "Mars"}
     refused = await site.client.post("/api/v1/schedules", json=wrong)
     used = await site.client.post("/api/v1/push-targets/prod/shop/remove", json={})
     page = await site.client.get(f"/definitions/{STREAM}", headers={"Accept": "text/html"})
@@ -129,6 +130,7 @@ async def test_schedules_are_stored_and_refused_as_push_targets_are(site: rig.Si
         "exactly one of branch, tag and commit",
         "no such time zone",
         "unknown flag: quik",
+        "destroys data each time: destroy_database",
     ):
         assert said in refused.text
     assert used.status_code == 409

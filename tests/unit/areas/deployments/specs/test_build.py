@@ -56,6 +56,17 @@ def test_quick_mode_of_an_application_is_the_flag() -> None:
     assert spec.flags == (Flag.QUICK,)
 
 
+@pytest.mark.parametrize("flag", [Flag.DESTROY_DATABASE, Flag.RECREATE_DATABASE])
+def test_databases_are_destroyed_only_where_the_environment_lets_them_be(flag: Flag) -> None:
+    app = reading.application(APP)
+    letting = {**ENV, "deployments": {"destroy_databases": True}}
+
+    with pytest.raises(errors.Rejected, match=f"lets nobody destroy databases: {flag.value}"):
+        build.planned(app, reading.environment(ENV), None, [flag])
+
+    assert build.planned(app, reading.environment(letting), None, [flag]).flags == (flag,)
+
+
 def test_a_flag_is_known_with_hyphens_too_and_a_wrong_one_is_told() -> None:
     assert build.flag("db-only") is Flag.DB_ONLY
     with pytest.raises(errors.Rejected, match="no such flag: quik") as refused:
