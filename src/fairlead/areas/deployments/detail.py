@@ -1,8 +1,8 @@
 """A deployment closely: what its state does not keep (times, who, statements), from its events."""
 
 import datetime as dt
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -66,6 +66,35 @@ class Detail:
         done = {each.step.name for each in self.state.those(StepStatus.DONE)}
         waits = run.status is StepStatus.BLOCKED and bool(ready((run.step,), done))
         return "READY" if waits else run.status.value
+
+
+def with_trouble(
+    view: visibility.StreamView,
+    effects: Callable[[StreamName], Iterable[visibility.EffectView]],
+) -> visibility.StreamView:
+    """With why it takes its time: what the outbox tries again is no event of the deployment yet."""
+    if view.ended_at is not None:
+        return view
+    own = {_step(each): _trouble(each) for each in effects(view.name) if each.error}
+    steps = []
+    for run in view.data["steps"]:
+        error = own.get(run["step"]["name"], run["error"])
+        if run["status"] == StepStatus.ACTIVE.value and run["child"]:
+            told = (_trouble(each) for each in effects(run["child"]) if each.error)
+            error = next(told, error)
+        steps.append({**run, "error": error})
+    reason = own.get("", view.data["reason"])
+    return replace(view, data={**view.data, "steps": steps, "reason": reason})
+
+
+def _step(effect: visibility.EffectView) -> str:
+    """What it is about; empty where that is the infrastructure before any step."""
+    return str(effect.data.get("step") or effect.data.get("begun", {}).get("step", ""))
+
+
+def _trouble(effect: visibility.EffectView) -> str:
+    what = "given up, see fairlead outbox" if effect.dead_at else "it is tried again"
+    return f"try {effect.attempts} failed, {what}: {effect.error}"
 
 
 def read(session: protocol.Session, view: visibility.StreamView) -> Detail:

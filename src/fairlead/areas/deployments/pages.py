@@ -4,6 +4,7 @@ What is shown comes from the same rows as the API's answers; scripts only keep i
 the verbs over.
 """
 
+import functools
 from typing import Annotated, Any
 
 import msgspec
@@ -18,6 +19,7 @@ from fairlead.areas.deployments.domain.deployment.state import Deployment, phase
 from fairlead.areas.deployments.domain.stack.state import Stack, Status
 from fairlead.areas.deployments.domain.trigger.state import Trigger, status
 from fairlead.engine import visibility
+from fairlead.engine.store import protocol
 from fairlead.values import Verb
 from fairlead.web import auth
 from fairlead.web import context as contexts
@@ -138,7 +140,13 @@ async def stack(request: Request, name: str, before: Before = None) -> Response:
 @auth.within_scope
 async def deployment(request: Request, name: str) -> Response:
     view = await _found(request, "deployment", name)
-    told = await contexts.of(request).engine.read(lambda s: detail.read(s, view))
+
+    def read(session: protocol.Session) -> detail.Detail:
+        effects = functools.partial(visibility.effects, session)
+        shown = detail.with_trouble(view, lambda stream: effects(name=stream))
+        return detail.read(session, shown)
+
+    told = await contexts.of(request).engine.read(read)
     state = told.state
     return _page(
         request,

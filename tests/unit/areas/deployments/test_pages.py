@@ -1,7 +1,9 @@
 """The pages of stacks, deployments and triggers as the server writes them."""
 
+import contextlib
 import html
 import re
+import sqlite3
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -107,6 +109,26 @@ async def test_a_deployment_shows_its_plan_what_was_found_and_why(site: rig.Site
     assert "<b>Run step</b>" in text
     assert text.count("<time") > 5
     assert buttons(text) == [("abort", "Abort")]
+
+
+def fail_everything(folder: Path) -> None:
+    """As if whoever performs had tried three times."""
+    (file,) = folder.rglob("*.db")
+    with contextlib.closing(sqlite3.connect(file)) as store:
+        store.execute("UPDATE outbox SET attempts = 3, error = 'AWS: Throttling'")
+        store.commit()
+
+
+async def test_what_is_tried_again_is_shown_beside_its_step(site: rig.Site, tmp_path: Path) -> None:
+    name = await story.evaluated(site.engine)
+    fail_everything(tmp_path)
+
+    text = await page(site, f"/deployments/{name}")
+
+    why = "try 3 failed, it is tried again: AWS: Throttling"
+    for step in ("InfraMigrate", "PGMigrate"):
+        row = text[text.index(f'<tr data-key="{step}">') :]
+        assert why in row[: row.index("</tr>")]
 
 
 async def test_before_the_evaluation_every_branch_is_told(site: rig.Site) -> None:

@@ -6,7 +6,8 @@ from typing import Any
 import click
 import msgspec
 
-from fairlead.areas.deployments import verbs
+from fairlead import errors
+from fairlead.areas.deployments import detail, verbs
 from fairlead.areas.deployments.commands import manifest, progress
 from fairlead.areas.deployments.domain.deployment.machine import DEPLOYMENT
 from fairlead.areas.deployments.domain.deployment.state import Deployment, StepRun, phase
@@ -21,6 +22,7 @@ from fairlead.console.nouns import Noun
 from fairlead.engine import filters, machine, messages, visibility
 
 View = visibility.StreamView
+_EFFECTS = 20
 
 
 def listing(of: machine.AnyMachine) -> Callable[[Source, int, str], Sequence[View]]:
@@ -40,6 +42,16 @@ def listing(of: machine.AnyMachine) -> Callable[[Source, int, str], Sequence[Vie
 
 def _finding(stream: Callable[[str], messages.StreamName]) -> Callable[[Source, str], View]:
     return lambda asked, name: asked.stream(stream(name))
+
+
+def _deployment_found(asked: Source, name: str) -> View:
+    def effects(stream: messages.StreamName) -> Sequence[visibility.EffectView]:
+        try:
+            return asked.effects(stream, _EFFECTS, dead=None)
+        except errors.Forbidden:
+            return ()  # a token of one environment may not list them
+
+    return detail.with_trouble(asked.stream(deployment_stream(name)), effects)
 
 
 def _stack(view: View) -> Stack:
@@ -153,7 +165,7 @@ DEPLOYMENT_NOUN = Noun(
     singular="deployment",
     plural="deployments",
     list=listing(DEPLOYMENT),
-    find=_finding(deployment_stream),
+    find=_deployment_found,
     heads=("DEPLOYMENT", "STACK", "VERSION", "STATUS", "WHY"),
     row=_deployment_row,
     show=_show_deployment,

@@ -1,7 +1,9 @@
 """Stacks and deployments in the terminal: lists, filters, and one of them closely."""
 
 import asyncio
+import contextlib
 import json
+import sqlite3
 from pathlib import Path
 
 import pytest
@@ -76,6 +78,23 @@ def test_a_deployment_shows_its_plan(terminal: Terminal) -> None:
     assert steps["CFUpsert"].endswith("no room")
     assert "ACTIVE" in steps["PGMigrate"]
     assert "BLOCKED" in steps["PGCleanup"]
+
+
+def test_what_is_tried_again_is_told_beside_its_step(terminal: Terminal, state_dir: Path) -> None:
+    with contextlib.closing(sqlite3.connect(state_dir / "fairlead.db")) as store:
+        store.execute(
+            "UPDATE outbox SET attempts = 2, error = 'a lock is held by others'"
+            " WHERE type = 'RunMigrations'"
+        )
+        store.commit()
+
+    shown = terminal.type("get", "deployment", "d1")
+    told = json.loads(terminal.type("get", "deployment", "d1", "-o", "json"))
+
+    why = "try 2 failed, it is tried again: a lock is held by others"
+    (migrating,) = (line for line in shown.splitlines() if line.startswith("PGMigrate"))
+    assert migrating.endswith(why)
+    assert why in [each["error"] for each in told["data"]["steps"]]
 
 
 def test_deployments_are_found_by_what_they_are(terminal: Terminal) -> None:
