@@ -23,7 +23,7 @@ from fairlead.engine.messages import command_id, stream_name
 from fairlead.engine.store import protocol, sqlite
 from fairlead.engine.testing import Play, crash_at_every_commit
 from tests import contents
-from tests.engines import events, state
+from tests.engines import events, state, until
 from tests.fakes.github import GitHubServer
 from tests.unit.areas.deployments.recorded import RecordedPlatform
 from tests.unit.areas.deployments.specs import files
@@ -58,6 +58,37 @@ async def test_a_push_to_a_real_git_server_is_deployed_and_so_is_a_branch_by_han
     assert again.json()["duplicate"] is True
     assert second["source"]["commit"] == commit
     assert second["runs"][0]["progress"] == "DONE"
+
+
+async def test_pushes_without_times_that_come_in_another_order_end_at_the_newest(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "git" / "acme").mkdir(parents=True)
+    work = contents.repository(tmp_path / "git" / "acme" / "work")
+    commits = [contents.tag(work, f"v{n}", {"deploy/shop.yaml": SHOP}) for n in range(4)]
+    contents.git(tmp_path / "git", "clone", "-q", "--bare", str(work), "acme/shop.git")
+    stream = "ref/gitlab:acme:shop:heads:main"
+    with contents.serving_git(tmp_path / "git") as address:
+        async with world(tmp_path, address.removesuffix("/.git")) as made:
+            await made.store("push-targets", **TARGET, provider="gitlab")
+
+            for before, after in ((2, 3), (0, 1), (1, 2)):
+                said = payloads.gitlab_push(commits[after], before=commits[before])
+                await made.send("gitlab", payloads.gitlab(said, str(after)))
+
+            async def answered() -> bool:
+                return not (await state(made.site.engine, stream))["asked"]
+
+            await until(answered)
+            head = (await state(made.site.engine, stream))["head"]
+            newest = await made.trigger(f"{stream.removeprefix('ref/')}:1")
+            started = await made.streams("trigger")
+            heard = await made.events(stream)
+
+    assert heard[:2] == ["Pushed", "Doubted"]
+    assert head == commits[3]
+    assert newest["source"]["commit"] == commits[3]
+    assert len(started) == 1
 
 
 @dataclasses.dataclass

@@ -7,20 +7,23 @@ import pytest
 from fairlead.areas.deployments.domain import ref
 from fairlead.areas.deployments.domain.ref import (
     REF,
+    AskedAgain,
+    Doubted,
     Outdated,
     Pushed,
     Ref,
     RefDeleted,
     Rerun,
+    Settled,
     TakePush,
     TakeRerun,
 )
-from fairlead.areas.deployments.domain.trigger.messages import Source, Start, Target
+from fairlead.areas.deployments.domain.trigger.messages import ReportCommit, Source, Start, Target
 from fairlead.engine import machine
 from fairlead.engine.messages import Send, StreamName
 from fairlead.engine.testing import Given
 
-A, B, C, NONE = "a" * 40, "b" * 40, "c" * 40, "0" * 40
+A, B, C, D, E, NONE = (each * 40 for each in "abcde0")
 KEY = "github:acme:shop:main"
 TARGETS = (Target("prod", "shop", "fairlead.yaml"),)
 
@@ -36,9 +39,11 @@ def push(before: str, after: str, at: int = 0) -> TakePush:
 STATES = {
     "unknown": Ref(),
     "at B": Ref(B, (NONE, A), 2, f"{KEY}:2", 20),
-    "deleted": Ref(count=2, at=20),
+    "asking": Ref(B, (NONE, A), 2, f"{KEY}:2", 20, asked=push(D, E)),
+    "asking again": Ref(B, (NONE, A), 2, f"{KEY}:2", 20, asked=push(D, E), again=True),
+    "deleted": Ref(passed=(NONE, A, B), count=2, at=20),
 }
-COMMANDS: dict[str, TakePush | TakeRerun] = {
+COMMANDS: dict[str, TakePush | TakeRerun | ReportCommit] = {
     "A to B": push(A, B),
     "B to C": push(B, C),
     "A to C": push(A, C),
@@ -47,11 +52,20 @@ COMMANDS: dict[str, TakePush | TakeRerun] = {
     "earlier": push(A, C, 19),
     "later": push(A, C, 21),
     "delete": push(B, ""),
+    "delete A": push(A, ""),
+    "it is B": ReportCommit(B),
+    "it is C": ReportCommit(C),
+    "it is gone": ReportCommit("", "no such branch"),
     "rerun B": TakeRerun(KEY, source(B), TARGETS, "re-run", "github:ann"),
     "rerun A": TakeRerun(KEY, source(A), TARGETS, "re-run", "github:ann"),
 }
-# The head after it; nothing where nothing happens.
-TABLE = {
+ASKED: dict[str, str] = {
+    **dict.fromkeys(("B to C", "A to C", "B to A", "later", "delete", "delete A"), "doubted"),
+    **dict.fromkeys(("none to A", "earlier", "rerun A"), "outdated"),
+    "rerun B": B,
+}
+# The head after it, or what is said of it; nothing where nothing happens.
+TABLE: dict[str, dict[str, str]] = {
     "unknown": {
         "A to B": B,
         "B to C": C,
@@ -65,26 +79,35 @@ TABLE = {
     },
     "at B": {
         "B to C": C,
-        "A to C": C,
+        "A to C": "doubted",
         "none to A": "outdated",
-        "B to A": A,
+        "B to A": "doubted",
         "earlier": "outdated",
         "later": C,
-        "delete": "",
+        "delete": "deleted",
+        "delete A": "doubted",
         "rerun B": B,
         "rerun A": "outdated",
     },
+    "asking": {**ASKED, "it is B": "settled", "it is C": C, "it is gone": "settled"},
+    "asking again": {
+        **ASKED,
+        **dict.fromkeys(("it is B", "it is C", "it is gone"), "asked again"),
+    },
     "deleted": {
-        "A to B": B,
-        "B to C": C,
-        "A to C": C,
-        "none to A": A,
-        "B to A": A,
+        **dict.fromkeys(("A to B", "B to C", "A to C", "none to A", "B to A"), "doubted"),
         "earlier": "outdated",
         "later": C,
         "rerun B": B,
         "rerun A": A,
     },
+}
+SAID = {
+    "outdated": Outdated,
+    "doubted": Doubted,
+    "deleted": RefDeleted,
+    "settled": Settled,
+    "asked again": AskedAgain,
 }
 
 
@@ -96,15 +119,19 @@ def test_every_state_has_an_answer_to_every_command(state: str, command: str) ->
 
     if expected is None:
         assert not then.decision
-    elif expected in ("", "outdated"):
-        assert [type(each) for each in then.decision.events] in ([Outdated], [RefDeleted])
-        assert then.state.note.endswith("nothing is deployed")
+    elif expected in SAID:
+        assert [type(each) for each in then.decision.events] == [SAID[expected]]
+        assert expected == "asked again" or then.state.note
+        asks = expected == "asked again" or (expected == "doubted" and not STATES[state].asked)
+        assert bool(then.decision.effects) is asks
         then.sends()
     else:
+        source_ = push(D, expected).source if isinstance(asked, ReportCommit) else asked.source
         assert [type(each) for each in then.decision.events] in ([Pushed], [Rerun])
         assert (then.state.head, then.state.note) == (expected, "")
         name = f"{KEY}:{STATES[state].count + 1}"
-        start = Start(name, asked.source, TARGETS, asked.cause, "github:ann")
+        cause = "push" if isinstance(asked, ReportCommit) else asked.cause
+        start = Start(name, source_, TARGETS, cause, "github:ann")
         then.sends(Send(StreamName(f"trigger/{name}"), start))
 
 
@@ -112,26 +139,47 @@ def test_the_table_has_every_command_of_the_machine() -> None:
     assert {type(each) for each in COMMANDS.values()} == {*machine.members(REF.vocabulary.commands)}
 
 
-def told(*pushes: TakePush) -> Ref:
+def told(*pushes: TakePush, really: str = "") -> Ref:
+    """What becomes of pushes, where the repository says which commit it is."""
     state = Ref()
     for each in pushes:
-        state = Given(REF, state).when(each).state
+        then = Given(REF, state).when(each)
+        while then.decision.effects:
+            then = Given(REF, then.state).when(ReportCommit(really, "" if really else "gone"))
+        state = then.state
     return state
 
 
-@pytest.mark.parametrize(
-    "order", list(itertools.permutations((push(NONE, A, 1), push(A, B, 2), push(B, C, 3))))
-)
-def test_in_whichever_order_they_come_the_newest_goes_last(order: tuple[TakePush, ...]) -> None:
-    assert told(*order, *order).head == C
+HISTORIES = {
+    "one after another": (A, B, C, D),
+    "forced back": (A, B, C, B),
+    "forced back and on": (A, B, A, C),
+    "back and forth": (A, B, A, B),
+    "to where it began": (A, B, C, A),
+}
 
 
-def test_one_that_overtook_another_stays_the_newest_without_times_too() -> None:
-    assert told(push(NONE, A), push(B, C), push(A, B)).head == C
+@pytest.mark.parametrize("history", HISTORIES.values(), ids=HISTORIES)
+@pytest.mark.parametrize("timed", [False, True])
+def test_in_whichever_order_pushes_come_the_newest_goes_last(
+    history: tuple[str, ...], *, timed: bool
+) -> None:
+    pairs = itertools.pairwise((NONE, *history))
+    pushes = [push(*each, at if timed else 0) for at, each in enumerate(pairs, 1)]
+
+    for order in itertools.permutations(pushes):
+        for come in (order, (*order, *order)):
+            assert told(*come, really=history[-1]).head == history[-1], come
 
 
-def test_a_force_push_back_and_forth_is_followed() -> None:
-    assert told(push(NONE, A), push(A, B), push(B, A), push(A, B)).head == B
+def test_of_a_branch_that_is_gone_nothing_more_is_deployed() -> None:
+    gone = told(push(NONE, A), push(A, B), push(B, ""))
+    late = told(push(NONE, A), push(A, B), push(B, ""), push(NONE, A), push(C, D))
+
+    assert (gone.head, gone.count) == ("", 2)
+    assert (late.head, late.count, late.note) == ("", 2, "gone: nothing is deployed")
+    anew = told(push(NONE, A), push(A, ""), push(NONE, A), really=A)
+    assert (anew.head, anew.count) == (A, 2)
 
 
 def test_what_was_passed_is_bounded() -> None:

@@ -37,15 +37,16 @@ def push(
     before: str = NONE,
     ref: str = "refs/heads/main",
     repository: str = "acme/shop",
+    at: int = 0,
     **more: Any,
 ) -> dict[str, Any]:
-    """GitHub's, which Gitea follows."""
+    """GitHub's, which Gitea follows; GitHub always says when it was."""
     commit = None if after == NONE else {"id": after}
     return {
         "ref": ref,
         "before": before,
         "after": after,
-        "repository": {"full_name": repository, "fork": False},
+        "repository": {"full_name": repository, "fork": False, "pushed_at": at},
         "pusher": {"name": "ann", "email": "ann@example.test"},
         "sender": {"login": "ann"},
         "head_commit": commit,

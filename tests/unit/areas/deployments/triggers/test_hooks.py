@@ -86,18 +86,18 @@ async def test_an_older_push_that_comes_late_starts_nothing(made: World) -> None
 
 
 async def test_a_deleted_branch_starts_nothing_and_may_come_again(made: World) -> None:
-    await made.send("github", payloads.github(payloads.push(COMMIT)))
-    gone = await made.send("github", payloads.github(payloads.push(payloads.NONE, COMMIT)))
-    anew = await made.send("github", payloads.github(payloads.push(COMMIT, commits=[{}])))
+    await made.send("github", payloads.github(payloads.push(COMMIT, at=1)))
+    gone = await made.send("github", payloads.github(payloads.push(payloads.NONE, COMMIT, at=2)))
+    anew = await made.send("github", payloads.github(payloads.push(COMMIT, at=3)))
 
     assert (gone.status_code, gone.json()["taken"]) == (200, False)
     assert anew.json()["trigger"] == f"{MAIN}:2"
 
 
 async def test_a_force_push_and_a_tag_are_followed(made: World) -> None:
-    await made.send("github", payloads.github(payloads.push(COMMIT)))
-    forced = await made.send("github", payloads.github(payloads.push(NEXT, COMMIT, forced=True)))
-    back = await made.send("github", payloads.github(payloads.push(COMMIT, NEXT, forced=True)))
+    await made.send("github", payloads.github(payloads.push(COMMIT, at=1)))
+    forced = await made.send("github", payloads.github(payloads.push(NEXT, COMMIT, at=2)))
+    back = await made.send("github", payloads.github(payloads.push(COMMIT, NEXT, at=3)))
     tag = await made.send("github", payloads.github(payloads.push(COMMIT, ref="refs/tags/v1")))
 
     assert [each.json()["trigger"] for each in (forced, back, tag)] == [
