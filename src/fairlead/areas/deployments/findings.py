@@ -14,7 +14,10 @@ from fairlead.areas.deployments.migrations import evaluation
 
 _MOST_STATEMENTS = 200
 _LONGEST = 400
-_PASSWORD = re.compile(r"(PASSWORD\s+)E?'(?:[^']|'')*'", re.IGNORECASE)
+_PASSWORD = re.compile(r"\bPASSWORD\b", re.IGNORECASE)
+_LITERAL = re.compile(
+    r"[eE]'(?:[^'\\]|\\.|'')*'|'(?:[^']|'')*'|(?P<tag>\$\w*\$).*?(?P=tag)", re.DOTALL
+)
 
 
 def report(step: PerformStep, found: evaluation.Evaluation) -> ReportStep:
@@ -46,7 +49,10 @@ def statements(found: evaluation.Evaluation) -> tuple[StatementFound, ...]:
 
 def shown(sql: str) -> str:
     """On one line, without the passwords that somebody wrote into a migration."""
-    plain = _PASSWORD.sub(r"\1'…'", " ".join(sql.split()))
+    plain = " ".join(sql.split())
+    if _PASSWORD.search(plain):
+        # All of its literals: a comment may part the word from what it is about.
+        plain = _LITERAL.sub("'…'", plain)
     return values.redacted(plain)[:_LONGEST]
 
 

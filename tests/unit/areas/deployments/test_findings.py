@@ -1,5 +1,7 @@
 """Evaluations as steps report them: bounded, and without what nobody should read."""
 
+import pytest
+
 from fairlead.areas.deployments import findings
 from fairlead.areas.deployments.domain.classes import Impact
 from fairlead.areas.deployments.domain.messages import PerformStep, StatementFound
@@ -39,8 +41,20 @@ def test_what_the_copy_lacks_is_a_reason() -> None:
     assert findings.report(STEP, found).reasons == ("cannot be evaluated without x: DOWNTIME",)
 
 
-def test_no_password_leaves_a_migration() -> None:
-    sql = "ALTER ROLE shop PASSWORD 's3cr''et'; SELECT 'https://ann:s3cr@db'"
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "ALTER ROLE shop PASSWORD 's3cr''et'; SELECT 'https://ann:s3cr@db'",
+        r"ALTER ROLE shop PASSWORD E's\'s3cr'",
+        r"ALTER ROLE shop PASSWORD '\' VALID UNTIL 's3cr'",
+        "ALTER ROLE shop PASSWORD $$s3cr$$",
+        "ALTER ROLE shop password $a$ s3cr' $b$ $a$",
+        "ALTER ROLE shop PASSWORD /* 'x' */ 's3cr'",
+        "CREATE USER MAPPING FOR shop SERVER far OPTIONS (user 'ann', password 's3cr')",
+        "DO $$ BEGIN EXECUTE 'ALTER ROLE shop PASSWORD s3cr'; END $$",
+    ],
+)
+def test_no_password_leaves_a_migration(sql: str) -> None:
     found = Evaluation(Impact.DOWNTIME, (Judged(sql, Impact.DOWNTIME, reasons=("why",)),))
 
     assert "s3cr" not in str(findings.report(STEP, found))

@@ -1,5 +1,6 @@
 """Databases of AWS: their servers, credentials, migrations and tasks."""
 
+import json
 from collections.abc import Mapping
 
 from fairlead import errors
@@ -36,8 +37,7 @@ class Databases(databases.Databases):
         return connection.conninfo(dbname="postgres", **parts)
 
     def brought(self, work: Work) -> str:
-        kept = stores.ObjectStore(self._aws.client("s3", _account(work)))
-        return kept.get(work.bucket, work.migrations)
+        return self._stored(work, work.migrations)
 
     def credentials(self, work: Work) -> Mapping[str, str] | None:
         return self._secrets(work).get(work.secret)
@@ -48,12 +48,17 @@ class Databases(databases.Databases):
     def run_task(self, work: Work, token: str) -> str:
         assert work.task is not None
         task = work.task
-        container = Container(task.family, task.definition, task.execution_role)
+        definition = json.loads(self._stored(work, task.definition))
+        container = Container(task.family, definition, task.execution_role)
         return self._tasks(work).run(container, token)
 
     def task_ended(self, work: Work, task: str) -> str | None:
         ended = self._tasks(work).ended(task)
         return None if ended is None else ended.error
+
+    def _stored(self, work: Work, key: str) -> str:
+        kept = stores.ObjectStore(self._aws.client("s3", _account(work)))
+        return kept.get(work.bucket, key)
 
     def _secrets(self, work: Work) -> stores.SecretStore:
         return stores.SecretStore(self._aws.client("secretsmanager", _account(work)))

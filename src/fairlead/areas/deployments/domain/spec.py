@@ -3,7 +3,6 @@
 import datetime as dt
 import enum
 from dataclasses import dataclass, field
-from typing import Any
 
 from fairlead.areas.deployments.domain.classes import Impact
 from fairlead.engine.messages import StreamName, stream_name
@@ -49,8 +48,8 @@ class Task:
 
     cluster: str
     family: str
-    definition: dict[str, Any]
-    """Of its only container, as ECS has it."""
+    definition: str
+    """Where its only container is stored, as ECS has it: variables may be nobody's business."""
 
     execution_role: str = ""
 

@@ -112,7 +112,9 @@ def build_spec(
         text = bundle(built, entry)
         key = f"{_folder(site)}/migrations/{digest(text)}.json" if text else ""
         beside |= {key: text} if text else {}
-        databases.append(_whole(site, entry, built.version, key))
+        task, container = _task(site, entry, built.version)
+        beside |= {task.definition: container} if task else {}
+        databases.append(_whole(site, entry, key, task))
     place = TemplatePlace(bucket, f"{_folder(site)}/{digest(body)}.json", site.aws.aws_region)
     spec = replace(
         planned(built.app, environment, cluster, flags),
@@ -148,7 +150,7 @@ def bundle(built: BuiltApplication, entry: DatabaseEntry) -> str:
     return json.dumps(found, sort_keys=True) if found else ""
 
 
-def _whole(site: Site, entry: DatabaseEntry, version: str, sql: str) -> Database:
+def _whole(site: Site, entry: DatabaseEntry, sql: str, task: Task | None) -> Database:
     """A database with all that whoever performs must know."""
     hosts = {each.server_group_name: each for each in site.aws.rds_hosts}
     host = hosts[entry.postgres.server_group]
@@ -157,7 +159,7 @@ def _whole(site: Site, entry: DatabaseEntry, version: str, sql: str) -> Database
         server=Server(host.server_group_name, host.endpoint, host.port, _admin_secret(host)),
         secret=site.secret(entry.name),
         sql=sql,
-        task=_task(site, entry, version),
+        task=task,
     )
 
 
@@ -166,15 +168,17 @@ def _admin_secret(host: RdsHost) -> str:
     return str(auth.get("secret_name", "")) if isinstance(auth, dict) else ""
 
 
-def _task(site: Site, entry: DatabaseEntry, version: str) -> Task | None:
+def _task(site: Site, entry: DatabaseEntry, version: str) -> tuple[Task | None, str]:
+    """What migrates instead of SQL files, and its container as it is stored."""
     container = entry.postgres.migrate_container
     if container is None:
-        return None
+        return None, ""
     image = site.image(container, version)
-    definition = containers.definition(site, container, image)
+    text = json.dumps(containers.definition(site, container, image), sort_keys=True)
     ecs = site.aws.ecs_cluster
     family = f"{site.stack}-{entry.name}-migrate"
-    return Task(ecs.cluster_name, family, definition, ecs.task_execution_role)
+    key = f"{_folder(site)}/tasks/{digest(text)}.json"
+    return Task(ecs.cluster_name, family, key, ecs.task_execution_role), text
 
 
 def flag(name: str) -> Flag:

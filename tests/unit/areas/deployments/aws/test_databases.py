@@ -133,7 +133,7 @@ def test_migrations_are_evaluated_and_counted(site: Site, server: str) -> None:
 
 
 def test_a_program_that_migrates_cannot_be_evaluated(site: Site) -> None:
-    task = Task("ecs", "shop-migrate", {"Name": "m", "Image": "m", "Memory": 64})
+    task = Task("ecs", "shop-migrate", "tasks/m.json")
 
     opaque = site.databases.evaluate(site.step("PGEvaluate", task=task))
     nothing = site.databases.evaluate(site.step("PGEvaluate", migrations=""))
@@ -162,7 +162,11 @@ def test_a_server_without_address_or_credentials_is_told(site: Site) -> None:
 
 def test_a_task_that_migrates_is_begun_once(site: Site) -> None:
     register_instance(site.cloud)
-    task = Task("main", "shop-migrate", {"Name": "m", "Image": "m", "Memory": 64})
+    container = {"Name": "m", "Image": "m", "Memory": 64}
+    site.cloud.client("s3").put_object(
+        Bucket=site.work.bucket, Key="m.json", Body=json.dumps(container)
+    )
+    task = Task("main", "shop-migrate", "m.json")
     work = dataclasses.replace(site.work, task=task)
 
     first, again = site.databases.run_task(work, "d1"), site.databases.run_task(work, "d1")

@@ -92,7 +92,23 @@ def test_a_built_application_and_an_environment_make_template_and_specification(
     assert database.server == Server("main", "db.example", 5432, "rds/main")
     assert database.secret.endswith("shop/orders")
     assert database.task is not None
-    assert (database.task.cluster, database.task.definition["Image"]) == ("ecs", "shop:1")
+    assert database.task.cluster == "ecs"
+    assert json.loads(made.beside[database.task.definition])["Image"] == "shop:1"
+
+
+def test_variables_of_what_migrates_are_stored_beside_the_template_and_in_no_event() -> None:
+    migrate = {
+        "name": "migrate",
+        "image_url": "shop:1",
+        "env_vars": [{"name": "KEY", "value": "s3cret"}],
+    }
+    entry = {"name": "orders", "postgres": {"server_group": "main", "migrate_container": migrate}}
+    built = build.build_application(reading.application({**APP, "databases": [entry]}), "v7")
+
+    made = build.build_spec(built, reading.environment(ENV), reading.cluster(CLUSTER), "templates")
+
+    assert "s3cret" not in str(made.spec)
+    assert "s3cret" in str(made.beside)
 
 
 def test_the_template_has_the_same_key_for_each_version_and_another_for_other_content() -> None:
