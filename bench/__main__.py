@@ -15,6 +15,7 @@ import structlog
 
 from bench import (
     content,
+    deployments,
     ended,
     engine,
     judge,
@@ -40,6 +41,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     start.BENCHMARK,
     judge.BENCHMARK,
     migrations.BENCHMARK,
+    deployments.BENCHMARK,
     kubernetes.BENCHMARK,
     rollouts.BENCHMARK,
     content.BENCHMARK,

@@ -40,7 +40,7 @@ async def _walks(job: jobs.Job) -> jobs.Measurements:
     async with engine.running():
         await load.all_home(engine, min(job.active, job.workflows), f"warm-{job.name}")
         jobs.pass_gate(job)
-        before = _Moment(engine)
+        before = Moment(engine)
         await load.all_home(engine, job.workflows, job.name)
         return before.measurements(
             engine, job.workflows * job.steps, job.workflows * (job.steps + 1)
@@ -91,7 +91,7 @@ async def _depot(job: jobs.Job) -> jobs.Measurements:
     engine = service.Engine(service.Parts(jobs.store(job), installation, handlers))
     async with engine.running():
         await _order(engine, job, "warm", min(job.active, job.workflows))
-        before = _Moment(engine)
+        before = Moment(engine)
         await _order(engine, job, job.name, job.workflows)
         return before.measurements(
             engine, job.workflows * job.steps, job.workflows * (job.steps + 2)
@@ -113,7 +113,7 @@ async def _cancelled(job: jobs.Job) -> jobs.Measurements:
         for name in families:
             order = words.Order(name, job.active, job.steps, job.active)
             await _tell(engine, name, order)
-        before, events = _Moment(engine), engine.counts.events
+        before, events = Moment(engine), engine.counts.events
         for name in families:
             await _tell(engine, name, messages.Cancel("over"))
         # Cancelled, Stopped and Returned for each trip, Closed.
@@ -150,7 +150,7 @@ async def _drive(effect: words.DriveLeg, _: outbox.EffectContext) -> words.Arriv
     return words.Arrive(effect.leg)
 
 
-class _Moment:
+class Moment:
     """Where clocks and counters stood when the load began."""
 
     def __init__(self, engine: service.Engine) -> None:

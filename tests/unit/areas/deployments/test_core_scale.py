@@ -41,15 +41,17 @@ async def request_all(engine: service.Engine, stacks: int, each: int) -> None:
 
 
 async def all_done(engine: service.Engine, stacks: int) -> None:
-    which = visibility.StreamFilter("stack", limit=stacks)
     with engine.watch() as signal:
-        while True:
-            found = await engine.read(lambda session: visibility.streams(session, which))
-            at_rest = [view for view in found if view.data["status"] == "AVAILABLE"]
-            if len(at_rest) == stacks:
-                return
+        while await at_rest(engine, stacks) < stacks:
             await signal.wait()
             signal.clear()
+
+
+async def at_rest(engine: service.Engine, stacks: int) -> int:
+    """How many stacks have nothing more to do."""
+    which = visibility.StreamFilter("stack", limit=stacks)
+    found = await engine.read(lambda session: visibility.streams(session, which))
+    return sum(view.data["status"] == "AVAILABLE" for view in found)
 
 
 @pytest.mark.slow
