@@ -45,7 +45,7 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
             server = await stack.enter_async_context(Server().running())
             connection = Connection(server.url, credentials.Fixed())
         else:
-            connection = _real(request.getfixturevalue("cluster"))
+            connection = connection_to(request.getfixturevalue("cluster"))
         clients = [
             await stack.enter_async_context(Client(connection, manager=manager, options=QUICK))
             for manager in ("fairlead", "somebody")
@@ -57,7 +57,7 @@ async def api(request: pytest.FixtureRequest) -> AsyncIterator[Api]:
         await clients[0].delete(NAMESPACES, Key("", home["metadata"]["name"]))
 
 
-def _real(cluster: ControlPlane) -> Connection:
+def connection_to(cluster: ControlPlane) -> Connection:
     identity = credentials.Identity(token=cluster.admin_token)
     ca = cluster.certificate_authority.read_bytes()
     return Connection(cluster.url, credentials.Fixed(identity), ca=ca)

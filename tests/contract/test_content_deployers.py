@@ -1,6 +1,7 @@
 """Whoever deploys a content: asked again it does nothing more, and ready means that all have it.
 
-The fake of tests, a Deployment, and a Deployment that somebody else applies from a git repository.
+The fake of tests, a Deployment, the same with the controllers of a real cluster, and a Deployment
+that somebody else applies from a git repository.
 Processes of this machine do the same in tests/e2e/content.
 """
 
@@ -26,11 +27,14 @@ from fairlead.kubernetes.client.client import Client
 from fairlead.kubernetes.client.config import Connection
 from fairlead.kubernetes.objects import Key, Object
 from tests import contents
+from tests.cluster import plugin
+from tests.contract.conftest import connection_to
+from tests.contract.kubernetes import until
+from tests.contract.kubernetes_samples import NAMESPACES, namespace
 from tests.fakes.content import World
 from tests.fakes.kubernetes.server import Server
 
 BEFORE, AFTER = Versions("1.0.1"), Versions("1.0.1", "1.0.2")
-KEY = Key("default", "service")
 FILE = "production/content.yaml"
 
 
@@ -69,7 +73,12 @@ class Cluster:
     connection: Connection
     deployer: Deployments
     place: Place
+    namespace: str = "default"
     repository: Path | None = None
+
+    @property
+    def key(self) -> Key:
+        return Key(self.namespace, "service")
 
     async def applied(self) -> None:
         """As Argo CD does it: what the file says goes into the Deployment."""
@@ -82,22 +91,43 @@ class Cluster:
 
     async def ready(self) -> None:
         async with Client(self.connection, manager="kubelet") as client:
-            live = await client.get(DEPLOYMENTS, KEY)
+            live = await client.get(DEPLOYMENTS, self.key)
             counts = dict.fromkeys(("replicas", "updatedReplicas", "availableReplicas"), 2)
             seen = {"observedGeneration": live["metadata"].get("generation", 1), **counts}
-            await client.patch(DEPLOYMENTS, KEY, {"status": seen}, subresource="status")
+            await client.patch(DEPLOYMENTS, self.key, {"status": seen}, subresource="status")
 
     async def changes(self) -> object:
         if self.repository is not None:
             return contents.git(self.repository, "rev-parse", "main")
         async with Client(self.connection, manager="eye") as client:
-            return (await client.get(DEPLOYMENTS, KEY))["metadata"]["resourceVersion"]
+            return (await client.get(DEPLOYMENTS, self.key))["metadata"]["generation"]
 
 
-@pytest.fixture(params=["fake", "deployment", "git"])
+class RealCluster(Cluster):
+    """Its controllers make the pods; nobody writes their status for them."""
+
+    async def ready(self) -> None:
+        async with Client(self.connection, manager="eye") as client:
+            await until(client, DEPLOYMENTS, self.key, _is_rolled_out)
+
+
+def _is_rolled_out(live: Object | None) -> bool:
+    return live is not None and kubernetes.rolled_out(live).progress is Progress.READY
+
+
+@pytest.fixture(
+    params=["fake", "deployment", "git", pytest.param("real", marks=pytest.mark.cluster)]
+)
 async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
     if request.param == "fake":
         yield Fake()
+        return
+    if request.param == "real":
+        rig = request.getfixturevalue("cluster")
+        plugin.need(rig.parts, "kube-controller-manager", "kube-scheduler", "kwok", "stages")
+        rig.start_nodes()
+        async with _in_cluster(connection_to(rig), tmp_path) as made:
+            yield made
         return
     async with contextlib.AsyncExitStack() as opened:
         server = await opened.enter_async_context(Server().running())
@@ -116,11 +146,22 @@ async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         git = GitFile(FILE) if where else None
         at = KubernetesService("default", "service", "content", "share", git)
         deployer = Deployments(tmp_path / "state", elsewhere, {})
-        yield Cluster(connection, deployer, Place(kubernetes=at), repository)
+        yield Cluster(connection, deployer, Place(kubernetes=at), repository=repository)
 
 
-def _names() -> Object:
-    metadata = {"namespace": "default", "name": "service"}
+@contextlib.asynccontextmanager
+async def _in_cluster(connection: Connection, folder: Path) -> AsyncIterator[RealCluster]:
+    async with Client(connection, manager="hand") as hand:
+        home = (await hand.create(NAMESPACES, namespace()))["metadata"]["name"]
+        await hand.create(DEPLOYMENTS, {**_names(home), **_spec()})
+        at = KubernetesService(home, "service", "content", "share")
+        deployer = Deployments(folder / "state", Elsewhere(kubernetes.Cluster(connection)), {})
+        yield RealCluster(connection, deployer, Place(kubernetes=at), home)
+        await hand.delete(NAMESPACES, Key("", home))
+
+
+def _names(namespace: str = "default") -> Object:
+    metadata = {"namespace": namespace, "name": "service"}
     return {"apiVersion": "apps/v1", "kind": "Deployment", "metadata": metadata}
 
 
