@@ -1,4 +1,4 @@
-"""HTTP to the API of a host of repositories: bounded, without redirects, within its rate limit."""
+"""HTTP to the API of a host, of repositories or resources: bounded, within its rate limit."""
 
 import contextlib
 import time
@@ -35,7 +35,7 @@ class Request:
     method: str
     at: str
     about: str
-    """The repository, for what is said of it."""
+    """The repository or resource, for what is said of it."""
 
     words: Mapping[str, Any] | None = None
     headers: Mapping[str, str] = field(default_factory=dict)
@@ -118,13 +118,13 @@ class HostApi:
         if status in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN):
             raise errors.Forbidden(
                 f"{name} does not let us into {about}, status: {status}",
-                hint="check the token or App and its rights to this repository",
+                hint="check the token or App and what it may read",
             )
         if status >= HTTPStatus.INTERNAL_SERVER_ERROR or status == HTTPStatus.TOO_MANY_REQUESTS:
             raise errors.Unavailable(f"{name} answered {status}", hint="it is tried again")
         if HTTPStatus.MULTIPLE_CHOICES <= status < HTTPStatus.BAD_REQUEST:
             raise errors.Rejected(
-                f"{name} redirects, status: {status}", hint="name the repository as it is now"
+                f"{name} redirects, status: {status}", hint="name it as it is called now"
             )
 
     def _limited(self, pause: float) -> errors.Unavailable:

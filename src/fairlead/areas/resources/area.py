@@ -12,4 +12,5 @@ RESOURCES = Area(
             f"{_HERE}.commands.resources:resources", "Read what APIs describe as resources."
         )
     },
+    settings=f"{_HERE}.settings:ResourcesSettings",
 )

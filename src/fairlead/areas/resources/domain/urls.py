@@ -9,6 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 _PARAMETER = re.compile(r"\{[^{}]*\}")
+# No separator, no escape, and no way up.
+_NAME = re.compile(r"(?!\.+$)[A-Za-z0-9_.()@~ -]{1,260}")
 _PROVIDERS = "providers"
 _GROUPS = "Microsoft.Resources/resourceGroups"
 _SUBSCRIPTIONS = "Microsoft.Resources/subscriptions"
@@ -81,3 +83,14 @@ def collection(url: str) -> str | None:
     """Where new ones are posted to, for a URL that ends in a parameter."""
     head, _, last = url.rstrip("/").rpartition("/")
     return head if _PARAMETER.fullmatch(last) else None
+
+
+def fits(template: str, id_: str) -> bool:
+    """Whether an id is this URL with names in it: nothing else may be asked for by it."""
+    parts, names = segments(template), id_.strip("/").split("/")
+    if not id_.startswith("/") or len(parts) != len(names):
+        return False
+    return all(
+        _NAME.fullmatch(name) and part.lower() in ("{}", name.lower())
+        for part, name in zip(parts, names, strict=True)
+    )

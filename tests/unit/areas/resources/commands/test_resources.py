@@ -137,3 +137,81 @@ def test_a_real_file_refers_to_its_tree(run: Type) -> None:
     assert alone.code == 3
     assert "reference out of the tree" in alone.err
     assert whole.err.startswith("types of resources: 5; files: 1; ")
+
+
+WANTED = """\
+kind: cloud-resource
+type: Acme.Toys/robots
+resourceId: /subscriptions/s/resourceGroups/g/providers/Acme.Toys/robots/r2
+properties:
+  size: L
+  key: hunter2
+"""
+
+
+def written(tmp_path: Path, name: str, text: str) -> str:
+    (tmp_path / name).write_text(text)
+    return str(tmp_path / name)
+
+
+@pytest.fixture
+def wanted(run: Type, file: str, tmp_path: Path) -> str:
+    run("resources", "ingest", file)
+    return written(tmp_path, "r2.yaml", WANTED)
+
+
+@pytest.mark.requirement("resources R1")
+def test_what_is_not_there_would_be_put_without_its_secret_being_shown(
+    run: Type, wanted: str, tmp_path: Path
+) -> None:
+    nothing = written(tmp_path, "none.json", "null")
+
+    then = run("resources", "plan", wanted, "--observed", nothing, "-o", "json")
+
+    (sent,) = json.loads(then.out)["requests"]
+    assert (sent["method"], sent["body"]) == ("PUT", {"size": "L", "key": "(secret)"})
+    assert sent["reasons"] == [{"path": "", "why": "it does not exist"}]
+
+
+@pytest.mark.requirement("resources R27", "resources R33")
+def test_what_is_there_would_be_patched_where_it_differs(
+    run: Type, wanted: str, tmp_path: Path
+) -> None:
+    shown = written(tmp_path, "shown.json", '{"id": "x", "size": "S", "arms": [{"name": "left"}]}')
+
+    then = run("resources", "plan", wanted, "--observed", shown)
+
+    assert then.out.splitlines() == [
+        "PATCH /subscriptions/s/resourceGroups/g/providers/Acme.Toys/robots/r2",
+        "PATH  WHY",
+        "size  drifted: it is 'S'",
+    ]
+
+
+@pytest.mark.requirement("resources R33")
+def test_what_is_as_its_file_says_needs_nothing(run: Type, wanted: str, tmp_path: Path) -> None:
+    shown = written(tmp_path, "shown.json", '{"size": "L"}')
+
+    assert run("resources", "plan", wanted, "--observed", shown).out == "nothing to change\n"
+
+
+def test_mistakes_are_told_at_their_lines_before_anybody_is_asked(
+    run: Type, wanted: str, tmp_path: Path
+) -> None:
+    bad = WANTED.replace("size: L", "sise: L\n  id: a").replace("robots/r2", "robots/../r2")
+    file = written(tmp_path, "bad.yaml", bad)
+
+    then = run("resources", "plan", file)
+
+    assert then.code == 3
+    assert f"{file}:5:3: properties.sise: no such property" in then.err
+    assert "did you mean size?" in then.err
+    assert f"{file}:6:3: properties.id: read-only: the API alone says it" in then.err
+    assert f"{file}:3:1: resourceId: not an id of Acme.Toys/robots" in then.err
+
+
+def test_an_api_is_asked_as_somebody(run: Type, wanted: str) -> None:
+    then = run("resources", "plan", wanted)
+
+    assert "nobody to ask the API as" in then.err
+    assert "hint: name a file with a token in FAIRLEAD_RESOURCES_TOKEN_FILE" in then.err

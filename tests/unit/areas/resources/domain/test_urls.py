@@ -83,3 +83,23 @@ def test_a_url_names_its_type(url: str, type_: str) -> None:
 def test_a_collection_is_what_stands_before_the_last_parameter() -> None:
     assert urls.collection("/pets/{pet}/") == "/pets"
     assert urls.collection("/pets/{pet}/toys") is None
+
+
+@pytest.mark.parametrize(
+    ("id_", "fits"),
+    [
+        ("/subscriptions/s/resourceGroups/g/providers/Acme.Toys/robots/r2", True),
+        ("/SUBSCRIPTIONS/s/resourcegroups/g/providers/acme.toys/robots/R2", True),
+        ("/subscriptions/s/resourceGroups/g/providers/Acme.Toys/robots", False),
+        ("/subscriptions/s/resourceGroups/g/providers/Acme.Toys/others/r2", False),
+        ("/subscriptions/s/resourceGroups/../providers/Acme.Toys/robots/r2", False),
+        ("/subscriptions/s/resourceGroups/g/providers/Acme.Toys/robots/r2?x=1", False),
+        ("/subscriptions/s/resourceGroups/g/providers/Acme.Toys/robots/%2e%2e", False),
+        ("subscriptions/s/resourceGroups/g/providers/Acme.Toys/robots/r2", False),
+        ("/subscriptions//resourceGroups/g/providers/Acme.Toys/robots/r2", False),
+    ],
+)
+def test_an_id_names_this_resource_and_asks_for_nothing_else(id_: str, *, fits: bool) -> None:
+    template = "/subscriptions/{s}/resourceGroups/{g}/providers/Acme.Toys/robots/{name}"
+
+    assert urls.fits(template, id_) is fits
