@@ -96,7 +96,7 @@ class Doubted:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedAgain:
+class HeadAskedAgain:
     """Event: another such push came meanwhile, and the answer may be older than that."""
 
 
@@ -133,7 +133,7 @@ class Ref:
 
 
 Command = TakePush | TakeRerun | trigger.ReportCommit
-Event = Pushed | Rerun | Outdated | RefDeleted | Doubted | AskedAgain | Settled
+Event = Pushed | Rerun | Outdated | RefDeleted | Doubted | HeadAskedAgain | Settled
 Effect = trigger.ResolveCommit
 
 
@@ -169,7 +169,7 @@ def evolve(state: Ref, event: Event) -> Ref:  # noqa: PLR0911 - one return for e
             passed, again = _passed(state, push.before), state.asked is not None
             at = max(push.at, state.at)
             return replace(state, passed=passed, at=at, asked=push, again=again, note=_ASKING)
-        case AskedAgain():
+        case HeadAskedAgain():
             return replace(state, again=False)
         case Settled(reason):
             why = reason or "it is at the newest commit already"
@@ -209,7 +209,7 @@ def _answered(state: Ref, commit: str, reason: str) -> Decision:
     if push is None:
         return Decision()
     if state.again:
-        return Decision((AskedAgain(),), (_question(push),))
+        return Decision((HeadAskedAgain(),), (_question(push),))
     if not commit or commit == state.head:
         return Decision((Settled(reason),))
     return _taken(state, replace(push, source=replace(push.source, commit=commit)))

@@ -7,8 +7,8 @@ import pytest
 from fairlead.areas.deployments.domain import ref
 from fairlead.areas.deployments.domain.ref import (
     REF,
-    AskedAgain,
     Doubted,
+    HeadAskedAgain,
     Outdated,
     Pushed,
     Ref,
@@ -107,7 +107,7 @@ SAID = {
     "doubted": Doubted,
     "deleted": RefDeleted,
     "settled": Settled,
-    "asked again": AskedAgain,
+    "asked again": HeadAskedAgain,
 }
 
 
