@@ -12,9 +12,11 @@ import errno
 import os
 import resource
 import socket
+import threading
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -32,6 +34,7 @@ _MOST_CONNECTIONS = 16_384
 _OTHER_FILES = 512
 _SILENCE = timedelta(seconds=10)
 _STOP_PATIENCE = timedelta(seconds=5)
+_THREADS_PATIENCE = timedelta(seconds=2)
 _log = structlog.get_logger(__name__)
 
 
@@ -109,21 +112,22 @@ async def serving(
     """
     interface = Interfaces.RSGI if rsgi else Interfaces.ASGINL
     embedded = _Embedded(app, listening, interface, silence)
-    task = asyncio.create_task(embedded.serve())
-    try:
-        yield task
-    finally:
-        # Live streams never end by themselves, and granian waits for every response.
-        closing.set()
-        embedded.stop()  # type: ignore[no-untyped-call]  # granian leaves it untyped
+    async with _no_thread_left():
+        task = asyncio.create_task(embedded.serve())
         try:
-            async with asyncio.timeout(_STOP_PATIENCE.total_seconds()):
-                await task
-        except TimeoutError:
-            _log.warning("requests_cut_off", after_seconds=_STOP_PATIENCE.total_seconds())
-        except Exception:  # noqa: BLE001 - it has ended either way; what it held is released
-            _log.exception("web_server_failed")
-        listening.close()
+            yield task
+        finally:
+            # Live streams never end by themselves, and granian waits for every response.
+            closing.set()
+            embedded.stop()  # type: ignore[no-untyped-call]  # granian leaves it untyped
+            await _ended(task)
+            listening.close()
+
+
+def foreign_threads() -> frozenset[int]:
+    """Threads of this process that Python did not start."""
+    known = {each.native_id for each in threading.enumerate()}
+    return frozenset(int(each.name) for each in Path("/proc/self/task").iterdir()) - known
 
 
 def most_connections() -> int:
@@ -141,6 +145,48 @@ def allow_many_files() -> None:
     wanted = most if hard == resource.RLIM_INFINITY else min(most, hard)
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+async def _ended(task: asyncio.Task[None]) -> None:
+    try:
+        async with asyncio.timeout(_STOP_PATIENCE.total_seconds()):
+            await task
+    except TimeoutError:
+        _log.warning("requests_cut_off", after_seconds=_STOP_PATIENCE.total_seconds())
+    except Exception:  # noqa: BLE001 - it has ended either way; what it held is released
+        _log.exception("web_server_failed")
+
+
+@dataclass(slots=True)
+class _Servers:
+    """How many answer in this process, and which threads were there before the first."""
+
+    running: int = 0
+    others: frozenset[int] = frozenset()
+
+
+_servers = _Servers()
+
+
+@contextlib.asynccontextmanager
+async def _no_thread_left() -> AsyncIterator[None]:
+    """Wait for granian's threads, which outlive its last word to us by a moment.
+
+    One that then asks for Python while the interpreter ends is made to unwind through Rust, which
+    aborts the process: a clean stop would end with SIGABRT.
+    """
+    if not _servers.running:
+        _servers.others = foreign_threads()
+    _servers.running += 1
+    try:
+        yield
+    finally:
+        _servers.running -= 1
+        # Whose thread one is cannot be told, so the last server waits for all.
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_THREADS_PATIENCE.total_seconds()):
+                while not (_servers.running or foreign_threads() <= _servers.others):  # noqa: ASYNC110 - nobody tells of a thread's end
+                    await asyncio.sleep(0.001)
 
 
 class _Embedded(Server):

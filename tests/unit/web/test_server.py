@@ -113,6 +113,22 @@ async def test_a_stop_waits_for_an_answer_on_its_way() -> None:
             assert (await answer).text == "hello"
 
 
+async def test_a_stop_leaves_no_thread_that_could_meet_the_end_of_the_process() -> None:
+    """One that asks for Python while that ends aborts the whole process."""
+    before = server.foreign_threads()
+    for _ in range(5):
+        listening = server.claim(server.Bind("127.0.0.1", 0))
+        bind = server.bound(server.Bind("127.0.0.1", 0), listening)
+        async with (
+            httpx.AsyncClient(base_url=bind.url) as client,
+            server.serving(_hello, listening, asyncio.Event()),
+        ):
+            assert (await client.get("/")).text == "hello"
+            assert server.foreign_threads() > before
+
+        assert server.foreign_threads() <= before
+
+
 async def test_a_server_that_fails_is_noticed_while_it_should_run() -> None:
     listening = server.claim(server.Bind("127.0.0.1", 0))
     # Nothing to serve on: granian cannot start its worker.
