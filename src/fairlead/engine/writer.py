@@ -125,6 +125,9 @@ class Writer(threading.Thread):
         self._clock = wall
         self._reopening = sessions.Reopening(store.open)
         self._session: protocol.Session | None = None
+        self._stale = False
+        """Whether the session is of an earlier batch, and has not answered in this one."""
+
         self._wary = 0
         """Batches still to be locked at once, after races were lost."""
 
@@ -259,6 +262,13 @@ class Writer(threading.Thread):
                 return self._attempt(items, found, careful=attempt > 0 or self._wary > 0)
             except protocol.Blocked:
                 raise
+            except errors.Unavailable:
+                if not self._stale:
+                    raise
+                # It may have ended while nothing was asked of it, as a restart of the server ends
+                # all: nothing was written, so whoever asks need not hear of that.
+                self._drop_session()
+                self._reopening.lost()
             except protocol.Lost:
                 # Most likely another process works on the same streams: lock for a while.
                 self._wary = 16
@@ -275,8 +285,10 @@ class Writer(threading.Thread):
         needed = _needed(items, found, careful=careful)
         hooks = self._outlet.hooks
         fence = hooks.fence()
+        self._stale = self._session is not None
         with self._open().transaction() as transaction:
             loaded = transaction.load(needed)
+            self._stale = False
             identity = batch.Identity(self._clock.now(), fence, hooks.room(), transaction.epoch)
             taken = batch.Batch(self._registry, identity, loaded, transaction.number)
             taken.know(_loaded(needed, loaded), loaded.streams)

@@ -212,6 +212,20 @@ async def test_a_store_that_is_away_refuses_submissions_and_takes_them_when_it_i
     assert receipt.events == 1
 
 
+async def test_nobody_hears_of_a_session_that_ended_while_it_was_idle(
+    home: Home, wall: HandWoundClock
+) -> None:
+    line = Tampering()
+    async with engine(TamperedStore(home.store(), line), wall).running() as running:
+        await tell(running, "counter/a", machines.Add(1))
+        opened = line.calls["open"]
+
+        line.before = once("load", gone())
+        again = await tell(running, "counter/a", machines.Add(1))
+
+        assert (again.first, line.calls["open"]) == (2, opened + 1)
+
+
 async def test_work_is_answered_although_no_session_can_be_opened(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
