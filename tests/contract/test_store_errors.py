@@ -67,7 +67,19 @@ def test_a_store_without_tables_may_get_them(bare_home: Home) -> None:
 
 @pytest.mark.parametrize(
     "state",
-    ["08006", "53100", "53300", "57014", "57P01", "57P02", "57P03", "58030", "25006", "40003"],
+    [
+        "08006",
+        "53100",
+        "53300",
+        "57014",
+        "57P01",
+        "57P02",
+        "57P03",
+        "58030",
+        "25006",
+        "40003",
+        "55000",
+    ],
 )
 def test_what_may_pass_by_itself_is_unavailable(postgres_home: Home, state: str) -> None:
     session = postgres_home.store().open()

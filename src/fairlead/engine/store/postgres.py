@@ -421,9 +421,10 @@ def _translate() -> Iterator[None]:
 
 # What may pass later by itself: connections, shortage of resources, cancelled statements and
 # shutdowns, trouble of the server's disk; a server that takes no writes, or ended our session
-# because it was silent; a commit of which it cannot say whether it happened.
+# because it was silent; a commit of which it cannot say whether it happened; one that only
+# follows, which cannot say either where its own log stands.
 _PASSING_CLASSES = ("08", "53", "57", "58")
-_PASSING = frozenset({"25006", "25P03", "25P04", "40003"})
+_PASSING = frozenset({"25006", "25P03", "25P04", "40003", "55000"})
 
 
 def _sorted(error: psycopg.Error) -> errors.FairleadError:
