@@ -9,7 +9,7 @@ a race locks its streams, always in the order of their numbers.
 import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 import psycopg
@@ -164,20 +164,26 @@ class PostgresSession:
         self._connection = connection
         self._ordered = ordered
         self._numbers: list[int] = []
-        self._epoch: str | None = None
+        self._history: _History | None = None
 
     @contextlib.contextmanager
     def transaction(self) -> Iterator["PostgresTransaction"]:
         with _translate():
-            if self._epoch is None:
+            if self._history is None:
                 # Only where batches are written: lists and searches need the planner's freedom.
                 self._connection.set(_BY_KEY)
-                # A restore and a failover end every session, so one look for each is enough.
-                self._epoch = epochs.current(self, self._place())
+                # A restore and a failover end every session, so one look for each is enough, but
+                # for one whose pooler stays (see PostgresTransaction.load).
+                place = self._place()
+                self._history = _History(place, epochs.current(self, place))
             try:
                 yield PostgresTransaction(
-                    self._connection, self._ordered, self._numbers, self._epoch
+                    self._connection, self._ordered, self._numbers, self._history
                 )
+            except _Moved:
+                self._history = None
+                self._numbers.clear()
+                raise
             finally:
                 if self._connection.info.transaction_status not in _OVER:
                     # Not as a statement: psycopg would count it among those to prepare, and
@@ -223,6 +229,17 @@ class PostgresSession:
         return str(place)
 
 
+class _History(NamedTuple):
+    """Where a session found its database, and in which epoch."""
+
+    place: str
+    epoch: str
+
+
+class _Moved(protocol.Lost):
+    """Behind the same session there is another server now."""
+
+
 class PostgresTransaction:
     """One batch's hold on the database."""
 
@@ -231,12 +248,13 @@ class PostgresTransaction:
         connection: postgres_connection.Connection,
         ordered: list[str],
         numbers: list[int],
-        epoch: str,
+        history: _History,
     ) -> None:
         self._connection = connection
         self._ordered = ordered
         self._numbers = numbers
-        self.epoch = epoch
+        self._place = history.place
+        self.epoch = history.epoch
         self._locking = False
         self._homes: dict[int, tuple[str, str]] = {}
         """Queue and machine of each stream, as it was loaded."""
@@ -255,6 +273,12 @@ class PostgresTransaction:
             streams = self._ask("load_streams", **values)
             # After the lock, so that it sees what the one before us committed.
             commands = self._ask("load_commands", ids=list(needed.commands))
+            # A pooler in transaction mode keeps its clients through a failover, so each batch
+            # looks where it is; other connections would have ended.
+            pooled = self._connection.pooled and self._place != epochs.UNKNOWN
+            place = self._ask("where_we_are") if pooled else None
+        if place is not None and place.fetchone() != (self._place,):
+            raise _Moved("another server answers now")
         # Not in the pipeline: after one the server does not count our silence (LIMIT_SILENCE),
         # and from here on we hold locks.
         held = self._ask_held(needed) if needed.careful else None

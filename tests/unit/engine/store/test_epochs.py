@@ -1,6 +1,7 @@
 """Idempotency keys of two lines of a store's history never meet."""
 
 import asyncio
+import contextlib
 import os
 import sqlite3
 from pathlib import Path
@@ -8,13 +9,15 @@ from pathlib import Path
 import psycopg
 import pytest
 
+from fairlead import errors
 from fairlead.clients.postgres.server import identity
 from fairlead.clients.postgres.server.running import PostgresServer
 from fairlead.engine.store import epochs, postgres, protocol
 from fairlead.engine.testing import HandWoundClock
-from tests import machines
+from tests import ha, machines
 from tests.engines import Home, Setup, engine, handlers, state, tell, until
 from tests.outside_world import OutsideWorld
+from tools.servers import pgbouncer
 
 
 async def performed(home: Home, wall: HandWoundClock, *pieces: str) -> list[str]:
@@ -129,6 +132,48 @@ async def test_a_standby_that_leads_without_the_last_commits_is_noticed(
     assert other.rpartition("-")[0] != lost.rpartition("-")[0]
 
 
+@pytest.mark.ha
+def test_a_session_that_a_pooler_keeps_through_a_failover_begins_a_new_epoch(
+    tmp_path: Path,
+) -> None:
+    """In transaction mode its clients hear nothing of the server's end."""
+    ha.needed(pgbouncer.find)
+    with (
+        PostgresServer() as server,
+        pgbouncer.PgBouncer(tmp_path / "pooler", server.port, "transaction") as pooler,
+    ):
+        server.create_database("shop")
+        store = postgres.PostgresStore(pooler.url("shop"))
+        store.migrate()
+        with contextlib.closing(store.open()) as session:
+            assert epoch_of_a_batch(session) == ""
+            lead(server, follower(server))
+
+            # Decided anew, as any batch that lost a race.
+            with pytest.raises(protocol.Lost):
+                epoch_of_a_batch(session)
+            later = epoch_of_a_batch(session)
+
+            assert later == epoch_of_a_batch(session) != ""
+
+
+def epoch_of_a_batch(session: protocol.Session) -> str:
+    with session.transaction() as transaction:
+        transaction.load(protocol.Needed([]))
+        return transaction.epoch
+
+
+def test_a_server_that_only_follows_is_waited_for() -> None:
+    """As one that a proxy still takes for the leader: nothing is refused for good."""
+    with PostgresServer() as server:
+        store = postgres.PostgresStore(server.create_database("shop"))
+        store.migrate()
+        follow(server, follower(server))
+
+        with contextlib.closing(store.open()) as session, pytest.raises(errors.Unavailable):
+            epoch_of_a_batch(session)
+
+
 def follower(server: PostgresServer) -> Path:
     """The data of a standby that has all up to now, and hears of nothing more."""
     data = server.folder / "socket" / "standby"  # where whoever runs the server may write
@@ -144,12 +189,16 @@ def follower(server: PostgresServer) -> Path:
     return data
 
 
-def lead(server: PostgresServer, standby: Path) -> None:
+def follow(server: PostgresServer, standby: Path) -> None:
     """In the place of the leader, which is dead."""
     data = server.folder / "data"
     data.rename(server.folder / "dead")
     standby.rename(data)
     server.restart("immediate")
+
+
+def lead(server: PostgresServer, standby: Path) -> None:
+    follow(server, standby)
     with psycopg.connect(server.databases.admin_url, autocommit=True) as connection:
         assert connection.execute("SELECT pg_promote()").fetchone() == (True,)
 
