@@ -23,7 +23,7 @@ from tests.contract.test_store import (
     timer,
     write,
 )
-from tests.engines import Home, fed, until
+from tests.engines import PATIENCE, Home, fed, until
 
 Pair = tuple[protocol.Session, protocol.Session]
 
@@ -255,7 +255,7 @@ def test_a_listener_hears_what_is_left_without_an_owner_only(postgres_home: Home
         write(session, streams=[stream(1)], effects=[effect(1, owner=FENCE)])
         assert not listener.wait(0.01)
         write(session, effects=[effect(1, n=1)])
-        assert listener.wait(20)
+        assert listener.wait(PATIENCE)
     finally:
         listener.close()
         session.close()

@@ -90,7 +90,7 @@ async def test_work_stops_when_the_lease_cannot_be_renewed_and_is_done_by_one_at
         await outside.arrival.wait()
         with locked(home, "SELECT 1 FROM workers FOR UPDATE"):
             # Before anybody lets go of the lock.
-            await until(lambda: asyncio.sleep(0.01, outside.cancelled == ["x"]))
+            await until(lambda: asyncio.sleep(0.01, "x" in outside.cancelled))
             await asyncio.sleep(1.5)
         outside.gate.set()
 
@@ -210,13 +210,13 @@ async def test_a_worker_that_slept_past_its_lease_does_not_start_what_it_then_co
     def sleep(call: str, subject: Any) -> None:
         if call == "write" and subject.effects:
             asleep.set()
-            assert awake.wait(20)
+            assert awake.wait(PATIENCE)
 
     line = Tampering(before=sleep)
     sleeper = engine(TamperedStore(home.store(), line), wall, Setup(handlers(outside.carry)))
     async with sleeper.running() as running:
         asked = asyncio.create_task(tell(running, "fan/a", machines.Load(("x",))))
-        await asyncio.to_thread(asleep.wait, 20)
+        await asyncio.to_thread(asleep.wait, PATIENCE)
         # All of it in one step of the loop: as for a process that was stopped.
         wall.advance(timedelta(hours=2))
         home_fence = running._keeper._fence

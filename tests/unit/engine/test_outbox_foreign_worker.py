@@ -11,6 +11,7 @@ from fairlead.engine import messages, outbox, service, visibility
 from fairlead.engine.sample import depot, trip
 from fairlead.engine.sample.messages import Arrive, DriveLeg, Order
 from fairlead.engine.store import protocol
+from tests.engines import PATIENCE
 
 DEPOT = messages.stream_name("depot", "north")
 BOTH = (depot.DEPOT, trip.TRIP)
@@ -41,6 +42,6 @@ async def test_an_effect_that_an_old_worker_cannot_read_is_left_untouched(
     assert (found.held, found.attempts, found.dead_at, found.error) == (False, 0, None, None)
     async with service.Engine(service.Parts(store, new, HANDLERS, tuning=QUICK)).running() as able:
         with able.watch() as signal:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE):
                 while (await able.read(lambda s: visibility.stream(s, DEPOT))).ended_at is None:
                     await able.wait(signal, timedelta(seconds=1))

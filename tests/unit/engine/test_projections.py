@@ -9,7 +9,7 @@ from fairlead.engine import projections, service, visibility
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
-from tests.engines import Home, Setup, engine, tell, until
+from tests.engines import PATIENCE, Home, Setup, engine, tell, until
 from tests.tampered import TamperedStore, Tampering
 
 
@@ -150,7 +150,7 @@ async def test_a_bookmark_that_another_moved_meanwhile_is_read_again(
 
         def overtake(call: str, _: Any) -> None:
             if call == "advance_projection" and line.calls[call] == 1:
-                asyncio.run_coroutine_threadsafe(quick.projector.catch_up(), loop).result(20)
+                asyncio.run_coroutine_threadsafe(quick.projector.catch_up(), loop).result(PATIENCE)
 
         line.before = overtake
         await shows(slow, expected)
@@ -173,7 +173,7 @@ async def test_a_view_that_another_began_meanwhile_is_not_begun_again(
 
         def overtake(call: str, _: Any) -> None:
             if call == "start_projection":
-                asyncio.run_coroutine_threadsafe(shows(quick, expected), loop).result(20)
+                asyncio.run_coroutine_threadsafe(shows(quick, expected), loop).result(PATIENCE)
 
         line.before, line.after = overtake, lambda call, _: done.append(call)
         await shows(slow, expected)

@@ -12,6 +12,7 @@ from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
 from tests import machines
 from tests.engines import (
+    PATIENCE,
     Home,
     Setup,
     effects,
@@ -237,7 +238,7 @@ async def test_work_is_answered_although_no_session_can_be_opened(
         tampering.cut = True
         for _ in range(3):
             with pytest.raises(errors.Unavailable):
-                await asyncio.wait_for(running.write(lambda s: s.rows("count_rows")), 5)
+                await asyncio.wait_for(running.write(lambda s: s.rows("count_rows")), PATIENCE)
         wall.advance(timedelta(minutes=5))
         tampering.cut = False
         await tell(running, "fan/a", machines.Load(("x",)))
@@ -296,7 +297,7 @@ async def test_a_submission_to_an_engine_that_has_stopped_is_refused_not_forgott
     with pytest.raises(errors.Unavailable, match="the engine has stopped"):
         await tell(running, "counter/a", machines.Add(1), "late")
     with pytest.raises(errors.Unavailable, match="the engine has stopped"):
-        await asyncio.wait_for(running.write(lambda s: s.rows("count_rows")), 5)
+        await asyncio.wait_for(running.write(lambda s: s.rows("count_rows")), PATIENCE)
 
 
 async def test_cancelled_work_is_not_run_and_costs_no_session(
@@ -313,7 +314,7 @@ async def test_cancelled_work_is_not_run_and_costs_no_session(
         loop = asyncio.get_running_loop()
 
         def block(_: protocol.Session) -> None:
-            asyncio.run_coroutine_threadsafe(blocked.wait(), loop).result(10)
+            asyncio.run_coroutine_threadsafe(blocked.wait(), loop).result(PATIENCE)
 
         first = asyncio.create_task(running.write(block))
         second = asyncio.create_task(running.write(lambda _: ran.append("ran")))

@@ -11,13 +11,10 @@ import pytest
 from fairlead import errors
 from fairlead.engine import sessions
 from fairlead.engine.store import protocol
-from tests.engines import Home, until
+from tests.engines import PATIENCE, Home, until
 from tests.tampered import gone
 
 SECONDS = 1.5
-LEAST_OF_MANY = 2.5
-"""The shortest pause after fifty losses; a machine that stands still for a moment is below it."""
-
 LEAST = (0.0, 0.0, 0.05, 0.15, 0.35, 0.75)
 
 
@@ -57,30 +54,32 @@ def test_sessions_that_are_lost_without_a_write_in_between_are_a_series(sqlite_h
     assert opens <= 9
 
 
+@pytest.fixture
+def endless_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever waits one out does not end within a test."""
+    monkeypatch.setattr(sessions, "_LONGEST_PAUSE", 1e6)
+
+
+@pytest.mark.usefixtures("endless_pauses")
 def test_a_write_that_got_through_ends_the_series() -> None:
     reopening = sessions.Reopening(refuse)
     for _ in range(50):
         reopening.lost()
     reopening.fine()
-    before = time.monotonic()
 
     with pytest.raises(errors.Unavailable):
         reopening.open()
 
-    assert time.monotonic() - before < LEAST_OF_MANY
 
-
+@pytest.mark.usefixtures("endless_pauses")
 def test_whoever_ends_does_not_wait_out_the_pause() -> None:
     reopening = sessions.Reopening(refuse)
     for _ in range(50):
         reopening.lost()
     reopening.stop()
-    before = time.monotonic()
 
     with pytest.raises(errors.Unavailable):
         reopening.open()
-
-    assert time.monotonic() - before < LEAST_OF_MANY
 
 
 async def test_a_call_that_overruns_is_left_behind_and_the_next_gets_another_thread(
@@ -96,16 +95,17 @@ async def test_a_call_that_overruns_is_left_behind_and_the_next_gets_another_thr
 
     def hang(session: Any) -> None:
         noted(session)
-        stuck.wait(20)
+        stuck.wait(PATIENCE)
 
-    assert await line.run(noted, 20) == 7
+    assert await line.run(noted, PATIENCE) == 7
     with pytest.raises(errors.Unavailable, match=r"within 0\.05 s"):
         await line.run(hang, 0.05)
-    assert await line.run(noted, 20) == 7
+    assert await line.run(noted, PATIENCE) == 7
     stuck.set()
     line.leave()
 
-    assert threads[0] == threads[1] != threads[2]
+    # On a busy machine the one in the middle may be given up before it was begun.
+    assert threads[0] != threads[-1]
 
 
 async def test_a_session_that_is_slow_to_open_is_waited_for_by_the_next_call(
@@ -116,7 +116,7 @@ async def test_a_session_that_is_slow_to_open_is_waited_for_by_the_next_call(
     def open_() -> protocol.Session:
         nonlocal opens
         opens += 1
-        slow.wait(20)
+        slow.wait(PATIENCE)
         return sqlite_home.store().open()
 
     line = sessions.SessionThread(open_, "test")
@@ -126,7 +126,7 @@ async def test_a_session_that_is_slow_to_open_is_waited_for_by_the_next_call(
         with pytest.raises(errors.Unavailable):
             await line.run(lambda _: ran.append("too late"), 0.05)
     slow.set()
-    await line.run(lambda _: ran.append("in time"), 20)
+    await line.run(lambda _: ran.append("in time"), PATIENCE)
     line.leave()
 
     assert (opens, ran) == (1, ["in time"])
@@ -147,7 +147,7 @@ async def test_a_lost_race_keeps_the_session_and_an_absence_does_not(sqlite_home
 
     for error in (protocol.Lost("raced"), gone(), protocol.Lost("raced")):
         with pytest.raises(type(error)):
-            await line.run(functools.partial(fail, error), 20)
+            await line.run(functools.partial(fail, error), PATIENCE)
     line.leave()
 
     assert opens == 2
@@ -155,7 +155,7 @@ async def test_a_lost_race_keeps_the_session_and_an_absence_does_not(sqlite_home
 
 async def test_an_answer_that_a_busy_loop_sees_too_late_still_counts(sqlite_home: Home) -> None:
     line = sessions.SessionThread(sqlite_home.store().open, "test")
-    await line.run(lambda _: None, 20)
+    await line.run(lambda _: None, PATIENCE)
     answered = threading.Event()
 
     def answer(_: protocol.Session) -> int:
@@ -163,7 +163,7 @@ async def test_an_answer_that_a_busy_loop_sees_too_late_still_counts(sqlite_home
         return 7
 
     async def stand_still() -> None:
-        assert answered.wait(20)
+        assert answered.wait(PATIENCE)
         time.sleep(0.3)  # noqa: ASYNC251 - a loop that stands still is what is tested
 
     async with asyncio.TaskGroup() as group:
@@ -181,7 +181,7 @@ async def test_a_silent_owner_is_stood_in_for_a_limited_number_of_times(sqlite_h
 
     for _ in range(2):
         done.clear()
-        await line.run(lambda _: done.append("asked"), 20)
+        await line.run(lambda _: done.append("asked"), PATIENCE)
         await until(lambda: asyncio.sleep(0.01, len(done) >= 4))
         await asyncio.sleep(0.1)
 
@@ -203,9 +203,9 @@ async def test_a_session_that_breaks_unasked_is_replaced_when_asked(sqlite_home:
 
     unasked = sessions.Unasked(break_, after=0.01, again=0.01, most=1)
     line = sessions.SessionThread(open_, "test", unasked)
-    await line.run(lambda _: None, 20)
-    await asyncio.to_thread(broke.wait, 20)
-    await line.run(lambda _: None, 20)
+    await line.run(lambda _: None, PATIENCE)
+    await asyncio.to_thread(broke.wait, PATIENCE)
+    await line.run(lambda _: None, PATIENCE)
     line.leave()
 
     assert opens == 2
@@ -229,7 +229,7 @@ async def test_what_failed_unasked_is_done_again_soon_with_another_session(
 
     unasked = sessions.Unasked(stumble, after=0.01, again=0.01, most=5)
     line = sessions.SessionThread(open_, "test", unasked)
-    await line.run(lambda _: None, 20)
+    await line.run(lambda _: None, PATIENCE)
 
-    assert await asyncio.to_thread(done.wait, 20)
+    assert await asyncio.to_thread(done.wait, PATIENCE)
     line.leave()

@@ -12,7 +12,7 @@ import pytest
 from fairlead.engine.store import postgres, protocol
 from tests import ha
 from tests.contract.test_store import effect, event, stream, write
-from tests.engines import fed
+from tests.engines import PATIENCE, fed
 from tools.servers import pgbouncer
 
 pytestmark = pytest.mark.ha
@@ -87,4 +87,4 @@ def test_notices_come_through_in_session_mode_and_are_done_without_in_the_other(
     if listener is not None:
         with contextlib.closing(listener), contextlib.closing(pooled.open()) as session:
             write(session, streams=[stream(1)], effects=[effect(1)])
-            assert listener.wait(20)
+            assert listener.wait(PATIENCE)
