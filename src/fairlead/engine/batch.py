@@ -396,7 +396,7 @@ class Batch:
         streams = dict.fromkeys(send.stream for send in sends)
         missing = [name for name in streams if name not in heads and name not in broken]
         if missing:
-            raise Unloaded(missing)
+            raise Unloaded([messages.parse_stream(name) for name in missing])
 
     def _old(self, row: protocol.StreamRow) -> _Head:
         registered = self._registry.of(row.name)

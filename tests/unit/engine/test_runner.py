@@ -291,3 +291,20 @@ async def test_a_timer_name_that_no_index_takes_is_refused_at_the_door(
             await tell(running, "bell/a", machines.SetAlarm(wall.now(), name=bad))
 
         assert running.counts.commits == 0
+
+
+@pytest.mark.parametrize(
+    "bad",
+    ["echo/", "echo/" + "x" * 9000, "echo/a b", "echo/\x00"],
+    ids=["no key", "too long", "blank", "zero"],
+)
+async def test_a_stream_that_no_door_would_name_is_not_born_of_a_send_either(
+    home: Home, wall: HandWoundClock, bad: str
+) -> None:
+    async with engine(home.store(), wall, SUBMITTER).running() as running:
+        with pytest.raises(errors.Rejected, match="not a stream name"):
+            await tell(
+                running, "echo/a", machines.Call(name("echo/a"), messages.StreamName(bad), 1)
+            )
+
+    assert home.sql("SELECT count(*) FROM streams") == [(0,)]
