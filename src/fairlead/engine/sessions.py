@@ -88,7 +88,7 @@ class SessionThread:
     """One session in a thread of its own, for calls that must end in time.
 
     A call that overruns is left behind with its thread and session, which end when the store
-    lets go of them; the next call gets new ones.
+    lets go of them; the next call gets new ones, and so does what is done unasked.
     """
 
     def __init__(
@@ -102,8 +102,7 @@ class SessionThread:
     async def run(self, function: Callable[[protocol.Session], T], seconds: float) -> T:
         thread = self._thread
         if thread is None:
-            thread = self._thread = _Thread(self._open, self._name, self._unasked)
-            thread.start()
+            thread = self._begin()
         answer: concurrent.futures.Future[T] = concurrent.futures.Future()
         thread.inbox.put((function, answer))
         try:
@@ -117,10 +116,18 @@ class SessionThread:
             # time would never come to an end where opening takes longer than a call may.
             if not thread.opening:
                 self.leave()
+                if self._unasked is not None:
+                    # Not only at the next call: the loop may be silent until it is too late.
+                    self._begin(again=True)
             raise errors.Unavailable(
                 f"the store did not answer within {seconds:g} s",
                 hint="it is tried again; look for locks that another session holds",
             ) from error
+
+    def _begin(self, *, again: bool = False) -> "_Thread":
+        self._thread = _Thread(self._open, self._name, self._unasked, again=again)
+        self._thread.start()
+        return self._thread
 
     def leave(self) -> None:
         """Let the thread end by itself, whenever it can."""
@@ -134,9 +141,17 @@ _Call = tuple[Callable[[protocol.Session], Any], concurrent.futures.Future[Any]]
 
 class _Thread(threading.Thread):
     def __init__(
-        self, open_: Callable[[], protocol.Session], name: str, unasked: Unasked | None
+        self,
+        open_: Callable[[], protocol.Session],
+        name: str,
+        unasked: Unasked | None,
+        *,
+        again: bool,
     ) -> None:
         super().__init__(name=name, daemon=True)
+        self._again = again
+        """Whether what is done unasked is owed already: the last call failed."""
+
         self.inbox: queue.SimpleQueue[_Call | None] = queue.SimpleQueue()
         self.opening = False
         self._open = open_
@@ -150,7 +165,8 @@ class _Thread(threading.Thread):
 
     def _next(self) -> "_Call | None":
         if self._unasked is not None:
-            pause = self._unasked.after
+            pause = self._unasked.again if self._again else self._unasked.after
+            self._again = False
             for _ in range(self._unasked.most):
                 with contextlib.suppress(queue.Empty):
                     return self.inbox.get(timeout=pause)

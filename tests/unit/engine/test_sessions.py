@@ -233,3 +233,20 @@ async def test_what_failed_unasked_is_done_again_soon_with_another_session(
 
     assert await asyncio.to_thread(done.wait, PATIENCE)
     line.leave()
+
+
+async def test_after_a_call_that_overran_a_silent_owner_is_stood_in_for_soon(
+    sqlite_home: Home,
+) -> None:
+    """The renewal that was given up is the one that a lease cannot do without."""
+    done, stuck = threading.Event(), threading.Event()
+    unasked = sessions.Unasked(lambda _: done.set(), after=3600.0, again=0.01, most=1)
+    line = sessions.SessionThread(sqlite_home.store().open, "test", unasked)
+    await line.run(lambda _: None, PATIENCE)
+
+    with pytest.raises(errors.Unavailable):
+        await line.run(lambda _: stuck.wait(PATIENCE), 0.05)
+
+    assert await asyncio.to_thread(done.wait, PATIENCE / 2)
+    stuck.set()
+    line.leave()
