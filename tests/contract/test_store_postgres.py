@@ -54,7 +54,7 @@ def test_a_careful_load_waits_for_the_other_and_sees_what_it_left(sessions: Pair
         started.wait()
         assert seen == []
         transaction.write(protocol.Writes(NOW, states=[state_of(1, 1, 2)], events=[event(1, 2)]))
-    waiting.join(20)
+    waiting.join(PATIENCE)
 
     assert seen == [2]
 
@@ -121,7 +121,7 @@ def test_a_careful_look_at_a_hold_keeps_it_from_being_freed_meanwhile(sessions: 
         freeing.start()
         assert loaded.held == frozenset({hold})
         transaction.write(protocol.Writes(NOW, settled=[hold]))
-    freeing.join(20)
+    freeing.join(PATIENCE)
 
     assert freed == [[0]]
 

@@ -1,13 +1,16 @@
 """The engine as the house sees it: it starts on its own schema only, reads, and is watched."""
 
 import asyncio
+import threading
+import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from fairlead import bootstrap, errors, settings
-from fairlead.engine import clock, messages, outbox, service, visibility
+from fairlead.engine import clock, messages, outbox, service, visibility, writer
 from fairlead.engine.sample import depot, trip
 from fairlead.engine.sample.messages import Arrive, DriveLeg, Order
 from fairlead.engine.store import postgres, protocol, sqlite
@@ -205,14 +208,26 @@ async def test_the_system_clock_takes_the_stores_time(store: protocol.Store) -> 
 
 
 async def test_the_first_of_a_batch_waits_for_company_where_told_to(
-    home: Home, wall: HandWoundClock
+    home: Home, wall: HandWoundClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     tuning = service.Tuning(gather=timedelta(seconds=1))
     parts = service.Parts(home.store(), Setup().known, {}, (), wall, tuning)
+    waited, company = list[float](), threading.Event()
+
+    def wait(seconds: float) -> None:
+        waited.append(seconds)
+        assert company.wait(PATIENCE)
+
+    clockwork = SimpleNamespace(sleep=wait, monotonic=time.monotonic)
+    monkeypatch.setattr(writer, "time", clockwork)
 
     async with service.Engine(parts, perform=False).running() as together:
         first = asyncio.create_task(tell(together, "counter/a", machines.Add(1)))
-        await asyncio.sleep(0.02)
-        await asyncio.gather(first, tell(together, "counter/b", machines.Add(1)))
+        await until(lambda: asyncio.sleep(0.01, bool(waited)))
+        second = asyncio.create_task(tell(together, "counter/b", machines.Add(1)))
+        await asyncio.sleep(0)
+        company.set()
+        await asyncio.gather(first, second)
 
     assert together.counts.commits == 1
+    assert set(waited) == {1.0}
