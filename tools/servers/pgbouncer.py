@@ -2,10 +2,12 @@
 
 with PgBouncer(folder, server_port, "transaction") as pooler:
     url = pooler.url("shop")
+    pooler.follow(other_port)   # where `folder` can be entered by all, for it is read again
 """
 
 import os
 import shutil
+import signal
 import socket
 from pathlib import Path
 from types import TracebackType
@@ -55,6 +57,13 @@ class PgBouncer:
     def url(self, database: str) -> str:
         return f"postgresql://postgres@{_HOST}:{self.port}/{database}"
 
+    def follow(self, server_port: int) -> None:
+        """Another server leads: clients keep their connections where the mode lets them."""
+        self._server_port = server_port
+        self._config()
+        if self._process is not None:
+            os.kill(self._process.pid, signal.SIGHUP)
+
     def _config(self) -> Path:
         users = self._folder / "users.txt"
         users.write_text('"postgres" ""\n', encoding="utf-8")
@@ -69,6 +78,8 @@ class PgBouncer:
             "server_tls_sslmode": "disable",
             # By default it refuses all for 15 s after the server was not there.
             "server_login_retry": 1,
+            # In session mode it would else keep clients on a server that leads no more.
+            "server_fast_close": 1,
         }
         lines = [
             *("[databases]", f"* = host={_HOST} port={self._server_port}"),
