@@ -264,17 +264,21 @@ def test_a_batch_has_a_limit() -> None:
     assert runner.MAX_BATCH <= 1000
 
 
+@pytest.mark.parametrize(
+    ("kind", "bad"),
+    [("sqlite", "\udc80"), ("postgres", "\udc80"), ("postgres", secrets.token_hex(10_000))],
+    ids=["half a character on sqlite", "half a character on postgres", "too long for an index"],
+)
 async def test_what_the_database_refuses_for_good_is_answered_to_its_own_caller_only(
-    postgres_home: Home, wall: HandWoundClock
+    request: pytest.FixtureRequest, wall: HandWoundClock, kind: str, bad: str
 ) -> None:
-    """A queue that no index takes; it is refused at every door but this innermost one."""
-    store = postgres_home.store()
-    endless = "local@" + secrets.token_hex(10_000)
+    """A queue that cannot be stored; it is refused at every door but this innermost one."""
+    store = request.getfixturevalue(f"{kind}_home").store()
 
     async with engine(store, wall, SUBMITTER).running() as running:
         outcomes = await asyncio.gather(
             *(tell(running, f"fan/{number}", machines.Load(("x",))) for number in range(5)),
-            tell(running, "fan/bad", machines.Load(("x",)), queue=endless),
+            tell(running, "fan/bad", machines.Load(("x",)), queue=f"local@{bad}"),
             return_exceptions=True,
         )
 

@@ -441,6 +441,10 @@ def _translate() -> Iterator[None]:
         raise protocol.Lost(str(error)) from error
     except psycopg.Error as error:
         raise _sorted(error) from error
+    except UnicodeEncodeError as error:
+        raise errors.Rejected(
+            f"the database cannot store this: {error}", hint="check the text's characters"
+        ) from error
 
 
 # What may pass later by itself: connections, shortage of resources, cancelled statements and
