@@ -139,7 +139,10 @@ def test_one_that_leaves_while_another_comes_does_not_stop_the_lane(
             rival.execute(leaves if first == "leaves" else comes)
             second = threading.Thread(target=write, args=[session], kwargs=other[first])
             second.start()
-            waits = "SELECT count(*) FROM pg_locks WHERE NOT granted"
+            waits = (
+                "SELECT count(*) FROM pg_stat_activity"
+                " WHERE wait_event_type = 'Lock' AND datname = current_database()"
+            )
             while postgres_home.sql(waits) == [(0,)]:
                 pass
             rival.commit()

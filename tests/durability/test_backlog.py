@@ -52,6 +52,7 @@ async def backlog(running: service.Engine, halfway: asyncio.Event) -> int:
     return turns * COMMANDS
 
 
+@pytest.mark.slow
 async def test_eighty_thousand_queued_commands_cost_no_lease_and_double_no_effect(
     home: Home, monkeypatch: pytest.MonkeyPatch
 ) -> None:

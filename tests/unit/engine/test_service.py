@@ -131,7 +131,11 @@ async def test_work_left_by_one_process_is_told_to_another_on_postgres(
         engine(postgres_home.store(), wall, worker).running() as running,
         engine(postgres_home.store(), wall, Setup(perform=False)).running() as submitter,
     ):
-        listening = "SELECT 1 FROM pg_stat_activity WHERE query LIKE 'LISTEN%'"
+        # The server has other tests' databases, too.
+        listening = (
+            "SELECT 1 FROM pg_stat_activity"
+            " WHERE query LIKE 'LISTEN%' AND datname = current_database()"
+        )
 
         async def hears() -> bool:
             return bool(await asyncio.to_thread(postgres_home.sql, listening))
