@@ -86,7 +86,7 @@ class Keeper:
         """By the steady clock, until when each of our fences is certain."""
 
         self._kept: dict[int, float] = {}
-        """The same, by renewals unasked; only the thread sets it, whole."""
+        """The same, as threads know it that the loop may not have heard of; always set whole."""
 
         self._old: set[int] = set()
         """Fences of before a broken connection, kept until nothing runs under them."""
@@ -202,12 +202,9 @@ class Keeper:
 
     def _renew_unasked(self, session: protocol.Session) -> None:
         """In the thread. What was lost is left for the loop to find, which ends what runs."""
-        kept = {}
         for fence in tuple(self._until):
-            asked = self._clock.steady()
-            if session.rows("renew_worker", fence=fence, **self._terms()):
-                kept[fence] = asked + self._duration.total_seconds()
-        self._kept = kept
+            values = {"fence": fence, **self._terms()}
+            self._rows(session, "renew_worker", values, self._clock.steady())
 
     async def _registered(self, until: float) -> bool:
         """False where it is worth another try."""
@@ -237,10 +234,23 @@ class Keeper:
         values |= self._terms()
         # The store has its own deadline; ours is for one that does not keep it.
         longest = max(patience, 1.25 * self._deadline)
-        rows = await self._line.run(lambda session: session.rows(query, **values), longest)
+        rows = await self._line.run(lambda s: self._rows(s, query, values, asked), longest)
         if rows:
             self._clock.follow(clock.from_millis(rows[0][1]), asked)
         return [row[0] for row in rows], asked + self._duration.total_seconds()
+
+    def _rows(
+        self, session: protocol.Session, query: str, values: dict[str, Any], asked: float
+    ) -> list[tuple[Any, ...]]:
+        """In the thread, and noted there.
+
+        What a slow disk commits after the loop gave up waiting has renewed the lease all the same.
+        """
+        rows = session.rows(query, **values)
+        until = asked + self._duration.total_seconds()
+        known = {fence: at for fence, at in self._kept.items() if fence in self._until}
+        self._kept = known | {row[0]: max(until, known.get(row[0], until)) for row in rows}
+        return rows
 
     def _terms(self) -> dict[str, int | None]:
         return {

@@ -105,6 +105,29 @@ async def test_work_stops_when_the_lease_cannot_be_renewed_and_is_done_by_one_at
     assert running.counts.events == 2
 
 
+async def test_a_disk_that_takes_a_third_of_a_lease_for_a_commit_costs_no_lease(
+    home: Home,
+) -> None:
+    """The renewal is written, and its answer comes when the loop has given up waiting."""
+    renewals: list[float] = []
+
+    def drag(call: str, _: Any) -> None:
+        if call == "renew_worker":
+            time.sleep(0.3 * LONGER.total_seconds())
+            renewals.append(time.monotonic())
+
+    outside, line = OutsideWorld(), Tampering(after=drag)
+    outside.gate.clear()
+    async with worker(TamperedStore(home.store(), line), outside, LONGER).running() as busy:
+        await tell(busy, "fan/a", machines.Load(("x",)))
+        await outside.arrival.wait()
+        await until(lambda: asyncio.sleep(0.01, len(renewals) >= 4))
+
+        assert busy.counts.lease_losses == 0
+        assert outside.cancelled == []
+        outside.gate.set()
+
+
 async def test_a_worker_that_starts_while_others_keep_the_store_busy_waits_for_it(
     home: Home,
 ) -> None:
