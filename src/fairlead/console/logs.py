@@ -15,9 +15,11 @@ from fairlead.console import stderr
 
 def configure(chosen: settings_.LogSettings) -> None:
     level = getattr(logging, chosen.log_level.upper())
-    as_text = chosen.log_format == "text" or (chosen.log_format == "auto" and sys.stderr.isatty())
+    # Python has no standard error at all where it was closed at the start.
+    terminal = getattr(sys.stderr, "isatty", bool)()
+    as_text = chosen.log_format == "text" or (chosen.log_format == "auto" and terminal)
     renderer = (
-        structlog.dev.ConsoleRenderer(colors=sys.stderr.isatty())
+        structlog.dev.ConsoleRenderer(colors=terminal)
         if as_text
         else structlog.processors.JSONRenderer()
     )
@@ -57,7 +59,7 @@ class StderrLogger:
 
     def msg(self, message: str) -> None:
         # A log line that cannot be written must not end the work that it tells of.
-        with contextlib.suppress(OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
             sys.stderr.write(message + "\n")
             sys.stderr.flush()
 

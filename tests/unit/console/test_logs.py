@@ -19,3 +19,14 @@ def test_a_log_line_has_no_token_of_an_address(capsys: pytest.CaptureFixture[str
 
     line = json.loads(capsys.readouterr().err)
     assert line["url"] == "https://gate.example/?token=…&a=1"
+
+
+def test_a_process_without_a_standard_error_logs_to_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python has none where it was closed at the start, as by `2>&-`."""
+    before = structlog.get_config()
+    monkeypatch.setattr("sys.stderr", None)
+    try:
+        logs.configure_server(settings.LogSettings())
+        structlog.get_logger("test").warning("called")
+    finally:
+        structlog.configure(**before)
