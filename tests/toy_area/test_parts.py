@@ -151,6 +151,7 @@ def test_one_entry_in_the_catalogue_adds_command_noun_and_verb(store: Path) -> N
     commands = [line.split(maxsplit=1) for line in typed("--help").splitlines()]
     assert ["light", "Light a lamp."] in commands
     assert ["douse", "Put a lamp out."] in commands
+    assert "lamps" in typed("get", "--help").replace("\n", " ").split(" or streams")[0]
     typed("light", "desk", "60")
     assert typed("get", "lamps").split() == ["LAMP", "STATE", "desk", "Lit"]
     assert "lamp/desk" in typed("get", "lamp", "desk")

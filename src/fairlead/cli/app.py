@@ -53,10 +53,12 @@ _FIRST: Mapping[str, Command] = {
     "validate": Command("fairlead.cli.files:validate", "Say all that is wrong with files."),
     "diff": Command("fairlead.cli.files:diff", "Show what a deploy would change."),
     "deploy": Command("fairlead.cli.files:deploy", "Deploy what a file describes."),
-    "get": Command("fairlead.cli.reading:get", "Show rollouts or streams, or one of them."),
+    "get": Command("fairlead.cli.reading:get", "Show what there is of a kind, or one of them."),
     "events": Command("fairlead.cli.reading:events", "Show what happened to a stream."),
-    "watch": Command("fairlead.cli.reading:watch", "Show rollouts or events as they change."),
-    "history": Command("fairlead.cli.inspecting:history", "Show the runs of a rollout."),
+    "watch": Command(
+        "fairlead.cli.reading:watch", "Show events or things of a kind as they change."
+    ),
+    "history": Command("fairlead.cli.inspecting:history", "Show the runs of what was deployed."),
     "logs": Command("fairlead.cli.inspecting:logs", "Show what the programs of a workload wrote."),
 }
 _FURTHER: Mapping[str, Command] = {

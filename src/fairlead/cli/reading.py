@@ -8,7 +8,7 @@ from typing import Any
 import click
 import msgspec
 
-from fairlead import errors
+from fairlead import catalog, errors
 from fairlead.console import clients, completing, options, printing
 from fairlead.console.nouns import Noun
 from fairlead.engine import filters, messages, visibility
@@ -22,11 +22,29 @@ _PAUSE = 0.25
 _WATCH_PAUSE = 0.5
 
 
-@click.command()
+def _kinds() -> Iterator[str]:
+    """What areas let people list, by its second word, the plural; what lies in files has none."""
+    seen = set[str]()
+    for word, place in (each for area in catalog.AREAS for each in area.nouns.items()):
+        if place in seen:
+            yield word
+        seen.add(place)
+
+
+_GET = f"""Show things of a kind, one of them, streams, or one stream; the newest first.
+
+KIND lists {", ".join(_kinds())} or streams; KIND NAME shows one closely, with the verbs that fit
+now. NAME may be short where only one has it. STREAM is MACHINE/KEY as the list shows it;
+MACHINE alone lists the streams of its kind. A filter knows =, !=, <, <=, >, >=, in (…) and
+"and"; given several times, all must fit.
+"""
+
+
+@click.command(help=_GET)
 @click.argument(
     "what",
     required=False,
-    metavar="[STREAM|MACHINE|streams|rollouts|rollout]",
+    metavar="[KIND|STREAM|MACHINE]",
     shell_complete=completing.kinds,
 )
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=completing.names)
@@ -53,13 +71,6 @@ def get(
     active: bool | None,  # noqa: FBT001 - click hands options over by name
     **which: Any,
 ) -> None:
-    """Show rollouts, one rollout, streams, or one stream; the newest first.
-
-    "rollouts" lists them with phase, weights and reason; "rollout NAME" shows one with its
-    steps, checks, history and the verbs that fit now. NAME may be short where only one has it.
-    STREAM is MACHINE/KEY as the list shows it; MACHINE alone lists the streams of its kind.
-    A filter knows =, !=, <, <=, >, >=, in (…) and "and"; given several times, all must fit.
-    """
     limit, as_json = which["limit"], which["as_json"]
     where = " and ".join(which["wheres"])
     noun = _noun(what)
@@ -114,7 +125,7 @@ def events(stream: str, after: int, follow: bool, as_json: bool) -> None:  # noq
 @click.argument(
     "stream",
     required=False,
-    metavar="[STREAM|rollouts|rollout]",
+    metavar="[KIND|STREAM]",
     shell_complete=completing.kinds,
 )
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=completing.names)
@@ -125,9 +136,9 @@ def events(stream: str, after: int, follow: bool, as_json: bool) -> None:  # noq
 def watch(stream: str | None, name: str | None, since: str | None, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
     """Show new events of all streams, or of STREAM, until Ctrl-C.
 
-    "rollouts" and "rollout NAME" show a line for each rollout as it stands, and one whenever
-    it changes. With -o json, each line is one event or rollout; an event's place can be given
-    to --since.
+    KIND, as in "fairlead get", shows a line for each thing as it stands, and one whenever it
+    changes; KIND NAME does so for one. With -o json, each line is one event or thing; an event's
+    place can be given to --since.
     """
     if (noun := _noun(stream)) is not None:
         with options.source() as asked:
