@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import click
+import msgspec
 
 from fairlead import errors
 from fairlead.console import clients, local_engine, options, printing
@@ -59,15 +60,7 @@ def _moved(name: messages.StreamName, queue: str) -> int:
 
 
 def _data(view: visibility.QueueView, now: datetime) -> dict[str, Any]:
-    return {
-        "name": view.name,
-        "waiting": view.waiting,
-        "oldest": view.oldest,
-        "workers": view.workers,
-        "unserved": view.unserved,
-        "unserved_since": view.unserved_since,
-        "problem": view.problem(now),
-    }
+    return {**msgspec.to_builtins(view), "problem": view.problem(now)}
 
 
 def _show(found: Sequence[visibility.QueueView], now: datetime) -> None:

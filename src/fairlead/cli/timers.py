@@ -1,7 +1,6 @@
 """Timers by hand: list what waits, retry or discard what is dead."""
 
 from collections.abc import Sequence
-from typing import Any
 
 import click
 
@@ -37,7 +36,7 @@ def list_(dead: bool, limit: int, as_json: bool) -> None:  # noqa: FBT001 - clic
             lambda server: server.timers(limit, dead=which),
         )
     if as_json:
-        printing.document([_data(each) for each in found])
+        printing.document(found)
     elif found:
         _show(found)
     else:
@@ -70,19 +69,6 @@ def discard(stream: str, name: str) -> None:
     else:
         server.change_timer(owner, name, "discard")
     printing.talk(f"discarded: {name}")
-
-
-def _data(view: visibility.TimerView) -> dict[str, Any]:
-    return {
-        "stream": view.stream,
-        "name": view.name,
-        "command": view.command,
-        "attempts": view.attempts,
-        "due_at": view.due_at,
-        "held": view.held,
-        "dead_at": view.dead_at,
-        "error": view.error,
-    }
 
 
 def _show(found: Sequence[visibility.TimerView]) -> None:

@@ -1,4 +1,4 @@
-"""What the API answers, as its client reads it; each becomes what the store would give."""
+"""What the API answers in shapes of its own; all else is read as what the store would give."""
 
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -17,22 +17,10 @@ class Page(msgspec.Struct, Generic[T]):
     next: int | str | None = None
 
 
-class Receipt(msgspec.Struct):
-    """The recorded answer to a command."""
-
-    stream: messages.StreamName
-    first: int
-    last: int
-    duplicate: bool
-
-    def told(self) -> messages.Receipt:
-        return messages.Receipt(self.stream, self.first, self.last, self.duplicate)
-
-
 class Steered(msgspec.Struct):
     """What became of a verb."""
 
-    receipt: Receipt
+    receipt: messages.Receipt
 
 
 class Event(msgspec.Struct):
@@ -86,31 +74,6 @@ class Effect(msgspec.Struct):
             self.dead_at,
             self.error,
             self.queue,
-        )
-
-
-class Timer(msgspec.Struct):
-    """A timer as the API writes it."""
-
-    stream: messages.StreamName
-    name: str
-    command: str
-    attempts: int
-    due_at: datetime
-    held: bool
-    dead_at: datetime | None
-    error: str | None
-
-    def view(self) -> visibility.TimerView:
-        return visibility.TimerView(
-            self.stream,
-            self.name,
-            self.command,
-            self.attempts,
-            self.due_at,
-            self.held,
-            self.dead_at,
-            self.error,
         )
 
 

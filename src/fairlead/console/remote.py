@@ -16,7 +16,7 @@ import msgspec
 
 import fairlead
 from fairlead import errors, values
-from fairlead.console.api_shapes import Effect, Event, Moved, Page, Receipt, Steered, Timer
+from fairlead.console.api_shapes import Effect, Event, Moved, Page, Steered
 from fairlead.engine import messages, visibility
 from fairlead.engine.store import protocol
 
@@ -159,11 +159,11 @@ class ServerSource:
         self, thing: str, verb: str, words: Mapping[str, Any], id_: messages.CommandId
     ) -> messages.Receipt:
         """Ask something of a thing, such as /rollouts/shop; the token tells who asks."""
-        return self.post(Steered, f"{thing}/{verb}", {**words, "id": id_}).receipt.told()
+        return self.post(Steered, f"{thing}/{verb}", {**words, "id": id_}).receipt
 
     def timers(self, limit: int, *, dead: bool | None) -> list[visibility.TimerView]:
         wanted = {"dead": _flag(value=dead), "limit": limit}
-        return [each.view() for each in self.get(list[Timer], "/timers", wanted)]
+        return self.get(list[visibility.TimerView], "/timers", wanted)
 
     def change_timer(self, stream: messages.StreamName, name: str, verb: str) -> None:
         """Retry or discard a dead timer."""
@@ -183,7 +183,7 @@ class ServerSource:
     ) -> messages.Receipt:
         """Hand in a command: its type, its data, and the queue of a stream that it creates."""
         path = f"/streams/{quote(stream)}/commands"
-        return self.post(Receipt, path, {**command, "id": id_}).told()
+        return self.post(messages.Receipt, path, {**command, "id": id_})
 
     def post(self, shape: type[T], path: str, content: Any) -> T:
         body = msgspec.json.encode(content)
