@@ -285,7 +285,7 @@ def _print_live(seen: Iterable[visibility.EventView], *, as_json: bool) -> None:
 
 def _show_stream(view: visibility.StreamView, *, as_json: bool) -> None:
     if as_json:
-        printing.document(printing.stream_data(view))
+        printing.document(view)
         return
     printing.pairs(
         [
@@ -293,6 +293,7 @@ def _show_stream(view: visibility.StreamView, *, as_json: bool) -> None:
             ("state", view.state),
             ("data", printing.compact(view.data)),
             ("version", str(view.version)),
+            ("queue", view.queue or "none"),
             *([("history", view.archived)] if view.archived else []),
             ("created", printing.moment(view.created_at)),
             ("updated", printing.moment(view.updated_at)),
@@ -303,7 +304,7 @@ def _show_stream(view: visibility.StreamView, *, as_json: bool) -> None:
 
 def _show_streams(views: Sequence[visibility.StreamView], *, as_json: bool) -> None:
     if as_json:
-        printing.document([printing.stream_data(view) for view in views])
+        printing.document(views)
     elif views:
         rows = [
             (

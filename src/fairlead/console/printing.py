@@ -67,21 +67,6 @@ def event_text(event: visibility.EventView) -> str:
     return shown(said)
 
 
-def stream_data(view: visibility.StreamView) -> dict[str, Any]:
-    return {
-        "number": view.number,
-        "name": view.name,
-        "machine": view.machine,
-        "version": view.version,
-        "state": view.state,
-        "data": view.data,
-        "created_at": view.created_at,
-        "updated_at": view.updated_at,
-        "ended_at": view.ended_at,
-        "kept_from": view.kept_from,
-    }
-
-
 def event_data(view: visibility.EventView) -> dict[str, Any]:
     return {
         "stream": view.stream,

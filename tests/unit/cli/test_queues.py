@@ -45,8 +45,12 @@ def test_a_stream_is_moved_with_its_effects(run: Run, filled: Path) -> None:
 
     assert moved.err == "moved: trip/far-1 to kubernetes@test, effects that go along: 1\n"
     assert list(listed(run)) == ["kubernetes@test"]
+    assert "queue    kubernetes@test\n" in run("get", "trip/far-1").out
+    shown = json.loads(run("get", "trip/far-1", "-o", "json").out)
+    assert shown["queue"] == "kubernetes@test"
     assert run("queues", "move", "trip/far-1", "none").code == 0
     assert list(listed(run)) == [""]
+    assert "queue    none\n" in run("get", "trip/far-1").out
 
 
 def test_what_is_no_queue_or_no_stream_is_refused(run: Run, filled: Path) -> None:

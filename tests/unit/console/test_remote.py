@@ -124,8 +124,9 @@ def test_get_shows_what_the_server_says(run: Run, plane: Plane) -> None:
 
     assert ran.code == 0
     shown = json.loads(ran.out)
-    assert shown == {**STREAM, "updated_at": "2026-01-02T03:04:06.500000Z", "kept_from": 1}
-    assert list(shown) == [*STREAM, "kept_from"]
+    told = {"updated_at": "2026-01-02T03:04:06.500000Z", "queue": "", "kept_from": 1}
+    assert shown == {**STREAM, **told}
+    assert list(shown) == [*STREAM, "queue", "kept_from"]
 
 
 def test_pages_are_read_until_the_limit(plane: Plane, source: remote.ServerSource) -> None:
