@@ -13,6 +13,7 @@ from fairlead.errors import Conflict, NotFound
 from fairlead.kubernetes import objects
 from fairlead.kubernetes.cache.store import Cache
 from fairlead.kubernetes.cache.watch import Watches
+from fairlead.kubernetes.messages import Condition
 from fairlead.kubernetes.objects import Key, Object, Resource, Selection
 from fairlead.kubernetes.writes import compare, finalizers, status
 from fairlead.kubernetes.writes.apply import Applier
@@ -325,15 +326,13 @@ def live(cache: Cache, key: Key) -> Object:
 
 def test_a_condition_keeps_its_time_until_its_status_changes() -> None:
     early, late = datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC)
-    waiting = status.Condition("Ready", status=False, reason="Waiting")
+    waiting = Condition("Ready", status=False, reason="Waiting")
     known = status.with_conditions([], [waiting], 1, early)
 
     same = status.with_conditions(
-        known, [status.Condition("Ready", status=False, reason="Stuck", message="why")], 2, late
+        known, [Condition("Ready", status=False, reason="Stuck", message="why")], 2, late
     )
-    ready = status.with_conditions(
-        same, [status.Condition("Ready", status=True, reason="Done")], 2, late
-    )
+    ready = status.with_conditions(same, [Condition("Ready", status=True, reason="Done")], 2, late)
 
     assert same[0]["lastTransitionTime"] == "2026-01-01T00:00:00Z"
     assert same[0]["reason"] == "Stuck"

@@ -23,6 +23,7 @@ from fairlead.kubernetes.client.client import Client
 from fairlead.kubernetes.client.clock import Clock
 from fairlead.kubernetes.controller.queue import Queue, QueueOptions
 from fairlead.kubernetes.controller.shards import Shard
+from fairlead.kubernetes.messages import Condition
 from fairlead.kubernetes.objects import Key, Object, Selection
 from fairlead.kubernetes.writes import effects, status
 from fairlead.kubernetes.writes.apply import Applier
@@ -156,12 +157,12 @@ class Controller:
     async def refuse(self, obj: Object, error: Rejected) -> None:
         told, reason = f"{error.message}; {error.hint}", type(error).__name__
         self._recorder.record(Occurrence(obj, reason, told, kind="Warning", action="Accept"))
-        await self._condition(obj, status.Condition(ACCEPTED, False, reason, told))
+        await self._condition(obj, Condition(ACCEPTED, status=False, reason=reason, message=told))
 
     async def accept(self, obj: Object) -> None:
         known = (obj.get("status") or {}).get("conditions") or ()
         if any(one["type"] == ACCEPTED and one["status"] != "True" for one in known):
-            await self._condition(obj, status.Condition(ACCEPTED, True, "Accepted"))
+            await self._condition(obj, Condition(ACCEPTED, status=True, reason="Accepted"))
 
     def warn(self, obj: Object, reason: str, error: Rejected) -> None:
         note = f"{error.message}; {error.hint}"
@@ -178,7 +179,7 @@ class Controller:
 
         await self._write(obj, noted)
 
-    async def _condition(self, obj: Object, news: status.Condition) -> None:
+    async def _condition(self, obj: Object, news: Condition) -> None:
         def told(live: Object) -> Object:
             before = live.get("status") or {}
             generation = int(objects.metadata(live).get("generation") or 0)

@@ -240,11 +240,7 @@ class Performer:
     def _wanted(self, effect: PublishStatus, live: Object) -> Object:
         before = live.get("status") or {}
         known = before.get("conditions") or []
-        news = [
-            status.Condition(one.type, one.status, one.reason, one.message)
-            for one in effect.conditions
-        ]
-        merged = status.with_conditions(known, news, effect.generation, self._now())
+        merged = status.with_conditions(known, effect.conditions, effect.generation, self._now())
         # What people asked by annotation and was done: without it, it would be done again.
         answered = {key: before[key] for key in _ANSWERED if key in before}
         return {**effect.status, **answered, "round": effect.round, "conditions": merged}

@@ -2,27 +2,19 @@
 
 from collections.abc import Callable, Sequence
 from datetime import datetime
-from typing import Any, NamedTuple
+from typing import Any
 
 from fairlead.errors import Conflict, Rejected
 from fairlead.kubernetes import api_errors, objects
 from fairlead.kubernetes.cache.store import Cache
 from fairlead.kubernetes.client import clock as clocks
 from fairlead.kubernetes.client.client import Client
+from fairlead.kubernetes.messages import Condition
 from fairlead.kubernetes.objects import Object
 
 _FAILED_TEST = 422
 # What the API server takes for a condition.
 _LONGEST_MESSAGE = 32768
-
-
-class Condition(NamedTuple):
-    """One thing that is so, or is not, and why."""
-
-    type: str
-    status: bool | None
-    reason: str
-    message: str = ""
 
 
 async def write(
