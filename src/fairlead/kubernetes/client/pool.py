@@ -32,7 +32,7 @@ class Distrusted(Exception):
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class Place:
+class Endpoint:
     """Where a URL leads."""
 
     secure: bool
@@ -51,7 +51,7 @@ class Place:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
-def place(url: str) -> Place:
+def endpoint(url: str) -> Endpoint:
     try:
         parts = urllib.parse.urlsplit(url)
         port = parts.port or _PORTS[parts.scheme]
@@ -62,17 +62,17 @@ def place(url: str) -> Place:
         raise _unfit(url)
     userinfo = parts.netloc.rpartition("@")[0]
     path = urllib.parse.quote(parts.path.rstrip("/"), safe="/%")
-    return Place(parts.scheme == "https", host, port, path, userinfo)
+    return Endpoint(parts.scheme == "https", host, port, path, userinfo)
 
 
 class Pool:
-    """Connections to one place, each with the TLS settings that it was made with."""
+    """Connections to one endpoint, each with the TLS settings that it was made with."""
 
     def __init__(
         self, server: str, server_name: str | None, proxy: str | None, keep: float = _KEEP_SECONDS
     ) -> None:
-        self.server = place(server)
-        self.proxy = place(proxy) if proxy else None
+        self.server = endpoint(server)
+        self.proxy = endpoint(proxy) if proxy else None
         self._server_name = server_name or self.server.host
         self._keep = keep
         self._idle: list[HttpConnection] = []
@@ -147,7 +147,7 @@ class Pool:
     async def _to(self, trust: ssl.SSLContext | None) -> HttpConnection:
         return await self._dial(self.server, trust, self._server_name)
 
-    async def _through(self, proxy: Place, trust: ssl.SSLContext | None) -> HttpConnection:
+    async def _through(self, proxy: Endpoint, trust: ssl.SSLContext | None) -> HttpConnection:
         trusted = ssl.create_default_context() if proxy.secure else None
         connection = await self._dial(proxy, trusted, proxy.host)
         if trust is None:
@@ -161,7 +161,7 @@ class Pool:
             raise
 
     async def _tunnel(
-        self, connection: HttpConnection, proxy: Place, trust: ssl.SSLContext
+        self, connection: HttpConnection, proxy: Endpoint, trust: ssl.SSLContext
     ) -> HttpConnection:
         where = self.server.address
         asked = f"CONNECT {where} HTTP/1.1\r\nHost: {where}\r\n{_permit(proxy)}\r\n"
@@ -177,7 +177,7 @@ class Pool:
         connection.attach(secured)
         return connection
 
-    async def _dial(self, to: Place, trust: ssl.SSLContext | None, name: str) -> HttpConnection:
+    async def _dial(self, to: Endpoint, trust: ssl.SSLContext | None, name: str) -> HttpConnection:
         transport, connection = await asyncio.get_running_loop().create_connection(
             functools.partial(HttpConnection, self._all.discard),
             to.host,
@@ -201,7 +201,7 @@ class Pool:
         self._sweeping = loop.call_later(self._keep, self._sweep) if self._idle else None
 
 
-def _permit(proxy: Place) -> str:
+def _permit(proxy: Endpoint) -> str:
     """The header by which a proxy knows us, where its URL names somebody."""
     if not proxy.userinfo:
         return ""

@@ -16,7 +16,7 @@ from fairlead.kubernetes.client.client import Client
 from fairlead.kubernetes.client.config import Connection
 from fairlead.kubernetes.client.credentials import Fixed, Identity
 from fairlead.kubernetes.client.limits import Limits
-from fairlead.kubernetes.client.pool import Pool, Unconnected, place
+from fairlead.kubernetes.client.pool import Pool, Unconnected, endpoint
 from fairlead.kubernetes.client.transport import ClientOptions
 from fairlead.kubernetes.objects import Key
 from fairlead.kubernetes.webhook import certificates
@@ -266,11 +266,11 @@ async def test_a_proxy_that_refuses_is_no_connection() -> None:
 @pytest.mark.parametrize("url", ["10.0.0.1:6443", "ftp://a", "https://", "https://a:b", ""])
 def test_what_is_no_url_of_a_server_is_refused(url: str) -> None:
     with pytest.raises(Rejected, match="not the URL"):
-        place(url)
+        endpoint(url)
 
 
-def test_a_place_is_named_as_http_wants_it() -> None:
-    assert place("https://api.example/").authority == "api.example"
-    assert place("https://api.example:80").authority == "api.example:80"
-    assert place("http://[::1]:8080").authority == "[::1]:8080"
-    assert place("https://[::1]").address == "[::1]:443"
+def test_an_endpoint_is_named_as_http_wants_it() -> None:
+    assert endpoint("https://api.example/").authority == "api.example"
+    assert endpoint("https://api.example:80").authority == "api.example:80"
+    assert endpoint("http://[::1]:8080").authority == "[::1]:8080"
+    assert endpoint("https://[::1]").address == "[::1]:443"
