@@ -26,13 +26,13 @@ _log = structlog.get_logger(__name__)
 async def serve(parts: lifecycle.ServerParts) -> None:
     """Migrate, work and answer until a signal comes."""
     server.allow_many_files()
-    wanted = server.parse_listen(parts.settings.web.listen)
+    asked = server.parse_listen(parts.settings.web.listen)
     applied = await asyncio.to_thread(parts.store.migrate)
     if applied:
         _log.info("store_migrated", migrations=applied)
-    server.check_exposure(wanted, guarded=await asyncio.to_thread(_guarded, parts.store))
-    with server.claim(wanted) as listening:
-        bind = server.bound(wanted, listening)
+    server.check_exposure(asked, guarded=await asyncio.to_thread(_guarded, parts.store))
+    with server.claim(asked) as listening:
+        bind = server.bound(asked, listening)
         async with lifecycle.working(parts) as (engine, stop):
             mounts = mounted(parts.installation)
             context = contexts.WebContext(
@@ -66,9 +66,9 @@ async def _health_alone(
     if not parts.settings.web.health_listen:
         yield
         return
-    wanted = server.parse_listen(parts.settings.web.health_listen)
-    with server.claim(wanted) as listening:
-        _log.info("health_listens", url=server.bound(wanted, listening).url)
+    asked = server.parse_listen(parts.settings.web.health_listen)
+    with server.claim(asked) as listening:
+        _log.info("health_listens", url=server.bound(asked, listening).url)
         async with server.serving(web.health_of(app), listening, closing):
             yield
 

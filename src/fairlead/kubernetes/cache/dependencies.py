@@ -1,7 +1,7 @@
 """Who reads whom: objects of other kinds that ours depend on without owning them.
 
-An object that asked for something once is looked at again when that changes, comes or goes;
-what it does not ask for any more is forgotten with its next look.
+An object that asked for something once is reconciled again when that changes, comes or goes;
+what it does not ask for any more is forgotten with its next reconcile.
 """
 
 import functools

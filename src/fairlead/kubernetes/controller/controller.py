@@ -223,7 +223,7 @@ class Controller:
     async def _sweep(
         self, opened: reconciler.Reconciler, engine: service.Engine, queue: str
     ) -> None:
-        """Objects that went while no operator looked leave streams that never end."""
+        """Objects that went while no operator ran leave streams that never end."""
         before: int | None = None
         try:
             while True:
@@ -246,7 +246,7 @@ class Controller:
             log.warning("kubernetes.sweep.failed", kind=str(self.kind.api), error=str(error))
 
     def _is_ours(self, view: visibility.StreamView, queue: str) -> bool:
-        """Whether it stands for an object that we look after, whatever its queue says.
+        """Whether it stands for an object of ours, whatever its queue says.
 
         Another cluster on the same store has streams of the same machine: by our server's word
         all of its objects are gone. A queue of our own cluster may be of another scope, from

@@ -1,7 +1,7 @@
 """Which key is reconciled next: each once, never twice at a time, every namespace in its turn.
 
 `Backlog` is the pure core: it is told the time and answers at once. `Queue` gives it workers.
-A key stands for the whole object, so a hundred changes while it waits are one look.
+A key stands for the whole object, so a hundred changes while it waits are one reconcile.
 """
 
 import asyncio

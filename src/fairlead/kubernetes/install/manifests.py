@@ -1,9 +1,9 @@
 """What installs the operator in a cluster: its kinds, its rights, its pod, and what guards it.
 
-kinds (and what follows from them: `rights`) + Options (where, which image, how many) ──► documents
+kinds (and what follows from them: `rbac`) + Options (where, which image, how many) ──► documents
 
 The rights follow from the kinds and are given where they are used: over the objects in the
-namespaces that are looked after, over the lease and the webhook's key in the operator's own,
+namespaces that are reconciled, over the lease and the webhook's key in the operator's own,
 over the webhook configuration by its name.
 """
 

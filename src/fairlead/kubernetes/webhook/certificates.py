@@ -169,12 +169,12 @@ class Certificates:
 
     async def _inject(self, resource: Resource, found: Object, authority: bytes) -> bool:
         """Tell it whom to trust; True where it did not know."""
-        wanted = base64.b64encode(authority).decode()
+        desired = base64.b64encode(authority).decode()
         change = [
             operation
             for index, hook in enumerate(found.get("webhooks") or ())
-            if (hook.get("clientConfig") or {}).get("caBundle") != wanted
-            for operation in _trusting(index, hook["name"], wanted)
+            if (hook.get("clientConfig") or {}).get("caBundle") != desired
+            for operation in _trusting(index, hook["name"], desired)
         ]
         if change:
             key = objects.key_of(found)

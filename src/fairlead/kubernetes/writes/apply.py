@@ -1,7 +1,7 @@
-"""Make the children of an object be what we want, with no more requests than that takes.
+"""Make the children of an object be as desired, with no more requests than that takes.
 
 Reads from the cache, writes by server-side apply, and puts the answer into the cache, so that
-the next look does not act on what was there before.
+the next reconcile does not act on what was there before.
 
 A new object is made by a plain create, which costs the API server half of what an apply does
 (docs/decisions/0011-kubernetes-client.md). Its fields are then ours by "Update"; before the
@@ -53,17 +53,17 @@ class Applier:
     async def ensure(
         self,
         cache: Cache,
-        wanted: Object,
+        child: Object,
         owner: Object | None = None,
         *,
         adopt: bool = False,
         changing: bool = False,
     ) -> Applied:
-        """The live object, after an apply where it is not yet as wanted.
+        """The live object, after an apply where it is not yet as desired.
 
         What is known to be `changing` soon is made by an apply, which then needs no taking over.
         """
-        desired = prepared(named(cache.resource, wanted), owner)
+        desired = prepared(named(cache.resource, child), owner)
         live = cache.get(objects.key_of(desired))
         if live is not None:
             _check_owner(live, owner, adopt=adopt)
@@ -86,7 +86,7 @@ class Applier:
         return Applied(answer, fields)
 
     async def prune(self, cache: Cache, owner: Object, keep: Iterable[Key]) -> list[Key]:
-        """Delete the owner's children that are no longer wanted."""
+        """Delete the owner's children that are no longer desired."""
         gone, uid = [], objects.uid_of(owner)
         for key in sorted(cache.keys_owned_by(uid).difference(keep)):
             child = cache.get(key)
@@ -180,12 +180,12 @@ class Applier:
                 self._learned.popitem(last=False)
 
 
-def prepared(wanted: Object, owner: Object | None) -> Object:
+def prepared(child: Object, owner: Object | None) -> Object:
     """The request as it is applied: with its owner, and the digest of itself."""
-    meta = dict(objects.metadata(wanted))
+    meta = dict(objects.metadata(child))
     if owner is not None:
         meta["ownerReferences"] = [objects.owner_reference(owner)]
-    desired = {**wanted, "metadata": meta}
+    desired = {**child, "metadata": meta}
     marked = {**(meta.get("annotations") or {}), compare.DIGEST: compare.digest(desired)}
     return {**desired, "metadata": {**meta, "annotations": marked}}
 

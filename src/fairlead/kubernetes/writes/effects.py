@@ -148,7 +148,7 @@ class Performer:
             live = self._current(effect)
             if live is None:
                 return False
-            desired = {**self._wanted(effect, live), **beside(live)}
+            desired = {**self._desired(effect, live), **beside(live)}
             if _same_but_round(live.get("status") or {}, desired):
                 return True
             return await self._write_status(effect.subject, live, desired)
@@ -237,7 +237,7 @@ class Performer:
     def _cache(self, subject: Subject) -> Cache:
         return self._held[subject.kind].objects
 
-    def _wanted(self, effect: PublishStatus, live: Object) -> Object:
+    def _desired(self, effect: PublishStatus, live: Object) -> Object:
         before = live.get("status") or {}
         known = before.get("conditions") or []
         merged = status.with_conditions(known, effect.conditions, effect.generation, self._now())
