@@ -42,28 +42,31 @@ async def working(parts: ServerParts) -> AsyncIterator[tuple[service.Engine, asy
     """
     stop = asyncio.Event()
     made = parts.installation.engine(parts.settings, parts.store)
-    with _signals(stop):
+    with signals(stop.set):
         async with parts.installation.in_background(made), made.running() as engine:
             yield engine, stop
 
 
 @contextlib.contextmanager
-def _signals(stop: asyncio.Event) -> Iterator[None]:
+def signals(stop: Callable[[], object]) -> Iterator[None]:
     """The first signal asks to stop; the second ends the process where it stands."""
     loop = asyncio.get_running_loop()
+    told = False
 
     def heard(number: int) -> None:
-        if stop.is_set():
+        nonlocal told
+        if told:
             # Every commit is durable and every lease lapses: there is nothing to save.
             os._exit(128 + number)
+        told = True
         click.echo("fairlead is stopping; press Ctrl-C again to stop at once", err=True)
-        stop.set()
+        stop()
 
-    wanted = (signal.SIGINT, signal.SIGTERM)
-    for each in wanted:
+    both = (signal.SIGINT, signal.SIGTERM)
+    for each in both:
         loop.add_signal_handler(each, heard, each)
     try:
         yield
     finally:
-        for each in wanted:
+        for each in both:
             loop.remove_signal_handler(each)

@@ -6,8 +6,6 @@ SIGINT or SIGTERM ──► no new reconciles ──► effects may finish ─�
 
 import asyncio
 import contextlib
-import os
-import signal
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +15,7 @@ import click
 from fairlead import settings as settings_
 from fairlead.bootstrap import operator as wiring
 from fairlead.bootstrap import tracing as tracing_
-from fairlead.cli import installed, manifests
+from fairlead.cli import installed, lifecycle, manifests
 from fairlead.console import logs, options
 from fairlead.kubernetes.operator import heap
 
@@ -96,27 +94,7 @@ async def _serve(
     wiring.collect_rarely()
     async with made.answering(chosen.operator.operator_listen) as address:
         click.echo(f"fairlead operator is running: {address}", err=True)
-        await _until_told(asyncio.create_task(made.run()))
+        running = asyncio.create_task(made.run())
+        with lifecycle.signals(running.cancel), contextlib.suppress(asyncio.CancelledError):
+            await running
     click.echo("fairlead operator has stopped", err=True)
-
-
-async def _until_told(working: "asyncio.Task[None]") -> None:
-    """The first signal asks for a careful stop, the second ends the process where it stands."""
-    loop = asyncio.get_running_loop()
-    wanted = (signal.SIGINT, signal.SIGTERM)
-
-    def heard(number: int) -> None:
-        if working.cancelling():
-            # What was committed is durable, and the lease lapses: there is nothing to save.
-            os._exit(128 + number)
-        click.echo("fairlead is stopping; press Ctrl-C again to stop at once", err=True)
-        working.cancel()
-
-    for each in wanted:
-        loop.add_signal_handler(each, heard, each)
-    try:
-        with contextlib.suppress(asyncio.CancelledError):
-            await working
-    finally:
-        for each in wanted:
-            loop.remove_signal_handler(each)
