@@ -93,8 +93,8 @@ async def _serve(
     made = wiring.operator(chosen, given, there, elect=elect, tracing=tracing)
     wiring.collect_rarely()
     async with made.answering(chosen.operator.operator_listen) as address:
-        click.echo(f"fairlead operator is running: {address}", err=True)
         running = asyncio.create_task(made.run())
         with lifecycle.signals(running.cancel), contextlib.suppress(asyncio.CancelledError):
+            click.echo(f"fairlead operator is running: {address}", err=True)
             await running
     click.echo("fairlead operator has stopped", err=True)
