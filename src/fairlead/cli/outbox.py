@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import click
 
 from fairlead import errors
-from fairlead.console import clients, local_engine, options, printing
+from fairlead.console import clients, local_engine, options, printing, remote
 from fairlead.engine import messages, service, visibility
 
 # One run takes this many.
@@ -24,14 +24,7 @@ def outbox() -> None:
 @outbox.command("list")
 @click.option("--dead", is_flag=True, help="Only dead effects.")
 @click.option("--stream", metavar="STREAM", help="Only effects of this stream.")
-@click.option(
-    "--limit",
-    type=click.IntRange(1, 10_000),
-    default=100,
-    show_default=True,
-    metavar="N",
-    help="Show at most this many.",
-)
+@options.limit(10_000)
 @options.output
 def list_(dead: bool, stream: str | None, limit: int, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
     """Show effects that wait, are held by a worker, or are dead."""
@@ -54,14 +47,11 @@ def retry(effect: str | None, all_dead: bool) -> None:  # noqa: FBT001 - click h
     if (effect is None) != all_dead:
         raise click.UsageError("Name one effect, or all of them with --all-dead.")
     if effect is None:
-        printing.talk(f"retried: {_retry_all()}")
+        # All are named first, for one may die again at once.
+        printing.talk(f"retried: {local_engine.write(_retry_in_store, _retry_by)}")
         return
     key = visibility.parse_effect_id(effect)
-    server = clients.server(options.settings().web)
-    if server is None:
-        local_engine.with_engine(lambda engine: engine.retry(key))
-    else:
-        server.retry(key)
+    local_engine.write(lambda engine: engine.retry(key), lambda server: server.retry(key))
     printing.talk("retried: 1")
 
 
@@ -74,11 +64,7 @@ def discard(effect: str, yes: bool) -> None:  # noqa: FBT001 - click hands optio
     if not (yes or _agreed(f"Discard effect {effect} for good?")):
         printing.talk("nothing changed")
         raise click.Abort
-    server = clients.server(options.settings().web)
-    if server is None:
-        local_engine.with_engine(lambda engine: engine.discard(key))
-    else:
-        server.discard(key)
+    local_engine.write(lambda engine: engine.discard(key), lambda server: server.discard(key))
     printing.talk(f"discarded: {effect}")
 
 
@@ -90,11 +76,7 @@ def _agreed(question: str) -> bool:
         return False
 
 
-def _retry_all() -> int:
-    """How many were retried; all are named first, for one may die again at once."""
-    server = clients.server(options.settings().web)
-    if server is None:
-        return local_engine.with_engine(_retry_in_store)
+def _retry_by(server: remote.ServerSource) -> int:
     count = 0
     for each in server.effects(None, _MOST, dead=True):
         with contextlib.suppress(errors.NotFound):  # somebody else was quicker

@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from fairlead import errors
-from fairlead.console import clients, local_engine, options, printing
+from fairlead.console import local_engine, options, printing
 from fairlead.engine import messages, visibility
 
 
@@ -46,17 +46,13 @@ def move(stream: str, queue: str) -> None:
     streams that have none.
     """
     name = messages.parse_stream(stream)
-    wanted = "" if queue == "none" else messages.parse_queue(queue)
-    server = clients.server(options.settings().web)
-    effects = _moved(name, wanted) if server is None else server.move(name, wanted)
-    printing.talk(f"moved: {name} to {queue}, effects that go along: {effects}")
-
-
-def _moved(name: messages.StreamName, queue: str) -> int:
-    moved, effects = local_engine.with_engine(lambda engine: engine.move([name], queue))
+    asked = "" if queue == "none" else messages.parse_queue(queue)
+    moved, effects = local_engine.write(
+        lambda engine: engine.move([name], asked), lambda server: (1, server.move(name, asked))
+    )
     if not moved:
         raise errors.NotFound(f"no such stream: {name}", hint="list them with fairlead get")
-    return effects
+    printing.talk(f"moved: {name} to {queue}, effects that go along: {effects}")
 
 
 def _data(view: visibility.QueueView, now: datetime) -> dict[str, Any]:

@@ -49,14 +49,7 @@ MACHINE alone lists the streams of its kind. A filter knows =, !=, <, <=, >, >=,
 )
 @click.argument("name", required=False, metavar="[NAME]", shell_complete=completing.names)
 @click.option("--active/--ended", "active", default=None, help="Only streams of that kind.")
-@click.option(
-    "--limit",
-    type=click.IntRange(1, 10_000),
-    default=100,
-    show_default=True,
-    metavar="N",
-    help="Show at most this many.",
-)
+@options.limit(10_000)
 @click.option(
     "--where",
     "wheres",

@@ -7,7 +7,7 @@ this machine; either way a verb out of place changes nothing and says what would
 import getpass
 import secrets
 import sys
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -16,7 +16,7 @@ import msgspec
 
 from fairlead import errors
 from fairlead.access import intake
-from fairlead.console import clients, completing, local_engine, options, printing
+from fairlead.console import completing, local_engine, options, printing
 from fairlead.console.nouns import Action, Noun
 from fairlead.engine import messages, service
 from fairlead.values import Verb
@@ -76,13 +76,12 @@ def _steer(verb: Verb, name: str, action: Action, id_: str | None, *, as_json: b
     command_id = messages.command_id(f"cli {secrets.token_hex(16)}" if id_ is None else id_)
     able = [noun for noun in options.installation().nouns() if verb.name in noun.verbs]
     noun, name = named_thing(name, able, verb.name)
-    server = clients.server(options.settings().web)
-    if server is None:
-        receipt = local_engine.with_engine(_locally(noun, name, action, command_id))
-    else:
-        words = {"why": action.why, "revision": action.revision}
-        thing = f"/{noun.plural}/{quote(name)}"
-        receipt = server.steer(thing, action.verb, words, command_id)
+    words = {"why": action.why, "revision": action.revision}
+    thing = f"/{noun.plural}/{quote(name)}"
+    receipt = local_engine.write(
+        lambda engine: _locally(engine, noun, name, action, command_id),
+        lambda server: server.steer(thing, action.verb, words, command_id),
+    )
     key = receipt.stream.partition("/")[2]
     if verb.deletes:
         _show_deleted(noun, receipt, key, as_json=as_json)
@@ -119,14 +118,13 @@ def named_thing(name: str, able: Sequence[Noun], verb: str) -> tuple[Noun, str]:
 
 
 def _locally(
-    noun: Noun, name: str, action: Action, command_id: messages.CommandId
-) -> Callable[[service.Engine], Awaitable[messages.Receipt]]:
+    engine: service.Engine, noun: Noun, name: str, action: Action, command_id: messages.CommandId
+) -> Awaitable[messages.Receipt]:
     if noun.steer is None:
         raise errors.Rejected(
             f"{noun.plural} are steered through a server: {name[:200]}", hint="set FAIRLEAD_SERVER"
         )
-    steer = noun.steer
-    return lambda engine: steer(engine, name, action, command_id)
+    return noun.steer(engine, name, action, command_id)
 
 
 def _show_deleted(noun: Noun, receipt: messages.Receipt, key: str, *, as_json: bool) -> None:

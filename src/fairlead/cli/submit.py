@@ -8,7 +8,7 @@ import click
 import msgspec
 
 from fairlead import errors
-from fairlead.console import clients, local_engine, options, printing
+from fairlead.console import local_engine, options, printing
 from fairlead.engine import messages, service
 
 
@@ -48,13 +48,9 @@ def submit(
         command = engine.registry.of(name).codec.commands.parse(type_, fields)
         return await engine.submit(name, command, command_id, queue=queue)
 
-    server = clients.server(options.settings().web)
-    if server is None:
-        receipt = local_engine.with_engine(work)
-    else:
-        # An older server refuses a word that it does not know.
-        words = {"type": type_, "data": fields} | ({"queue": queue} if queue else {})
-        receipt = server.submit(name, words, command_id)
+    # An older server refuses a word that it does not know.
+    words = {"type": type_, "data": fields} | ({"queue": queue} if queue else {})
+    receipt = local_engine.write(work, lambda server: server.submit(name, words, command_id))
     _show(receipt, command_id, as_json=as_json)
 
 

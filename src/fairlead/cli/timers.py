@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import click
 
-from fairlead.console import clients, local_engine, options, printing
+from fairlead.console import local_engine, options, printing
 from fairlead.engine import messages, visibility
 
 
@@ -18,14 +18,7 @@ def timers() -> None:
 
 @timers.command("list")
 @click.option("--dead", is_flag=True, help="Only dead timers.")
-@click.option(
-    "--limit",
-    type=click.IntRange(1, 500),
-    default=100,
-    show_default=True,
-    metavar="N",
-    help="Show at most this many.",
-)
+@options.limit(500)
 @options.output
 def list_(dead: bool, limit: int, as_json: bool) -> None:  # noqa: FBT001 - click hands options over by name
     """Show timers that wait, are held by a worker, or are dead."""
@@ -49,11 +42,10 @@ def list_(dead: bool, limit: int, as_json: bool) -> None:  # noqa: FBT001 - clic
 def retry(stream: str, name: str) -> None:
     """Fire the dead timer NAME of STREAM anew."""
     owner = messages.parse_stream(stream)
-    server = clients.server(options.settings().web)
-    if server is None:
-        local_engine.with_engine(lambda engine: engine.retry_timer(owner, name))
-    else:
-        server.change_timer(owner, name, "retry")
+    local_engine.write(
+        lambda engine: engine.retry_timer(owner, name),
+        lambda server: server.change_timer(owner, name, "retry"),
+    )
     printing.talk(f"retried: {name}")
 
 
@@ -63,11 +55,10 @@ def retry(stream: str, name: str) -> None:
 def discard(stream: str, name: str) -> None:
     """Discard the dead timer NAME of STREAM for good; it will not fire."""
     owner = messages.parse_stream(stream)
-    server = clients.server(options.settings().web)
-    if server is None:
-        local_engine.with_engine(lambda engine: engine.discard_timer(owner, name))
-    else:
-        server.change_timer(owner, name, "discard")
+    local_engine.write(
+        lambda engine: engine.discard_timer(owner, name),
+        lambda server: server.change_timer(owner, name, "discard"),
+    )
     printing.talk(f"discarded: {name}")
 
 

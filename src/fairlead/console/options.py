@@ -52,6 +52,18 @@ def output(command: F) -> F:
     )(command)
 
 
+def limit(most: int) -> Callable[[F], F]:
+    """The option --limit of a list."""
+    return click.option(
+        "--limit",
+        type=click.IntRange(1, most),
+        default=100,
+        show_default=True,
+        metavar="N",
+        help="Show at most this many.",
+    )
+
+
 def _chosen(context: click.Context, _: click.Parameter, chosen: str) -> bool:
     context.meta[printing.AS_YAML] = chosen == "yaml"
     return chosen != "text"
