@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import gc
 import os
 import signal
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -31,6 +32,24 @@ class Role:
     """What a process does around its engine until it is told to stop."""
 
     serve: Callable[[ServerParts], Awaitable[None]]
+
+
+@contextlib.contextmanager
+def starting() -> Iterator[None]:
+    """Around a server: until it is ready, nearly all that is made stays; no garbage is sought."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.unfreeze()
+        gc.enable()
+
+
+def ready(line: str) -> None:
+    """Say that it works; garbage is sought from here on, but not among what is loaded by now."""
+    gc.freeze()
+    gc.enable()
+    click.echo(line, err=True)
 
 
 @contextlib.asynccontextmanager

@@ -24,10 +24,11 @@ def up(listen: str | None) -> None:
     Creates and migrates the store where that is needed, performs effects, and serves the
     page and the API. The first Ctrl-C drains it, the second stops it at once.
     """
-    chosen = options.settings()
-    if listen is not None:
-        chosen = replace(chosen, web=replace(chosen.web, listen=listen))
-    run(chosen, bootstrap.with_platforms(chosen, installed.installation()))
+    with lifecycle.starting():
+        chosen = options.settings()
+        if listen is not None:
+            chosen = replace(chosen, web=replace(chosen.web, listen=listen))
+        run(chosen, bootstrap.with_platforms(chosen, installed.installation()))
 
 
 @click.command()
@@ -42,10 +43,11 @@ def worker(listen: str | None) -> None:
     Performs effects and serves no page. The store must have been migrated. Workloads of a
     machine or of a cluster are left to the control plane or operator that serves their queue.
     """
-    chosen = options.settings()
-    if listen is not None:
-        chosen = replace(chosen, engine=replace(chosen.engine, worker_listen=listen))
-    run(chosen, installed.installation(), pages=False)
+    with lifecycle.starting():
+        chosen = options.settings()
+        if listen is not None:
+            chosen = replace(chosen, engine=replace(chosen.engine, worker_listen=listen))
+        run(chosen, installed.installation(), pages=False)
 
 
 def run(chosen: settings_.Settings, given: bootstrap.Installation, *, pages: bool = True) -> None:
@@ -80,7 +82,7 @@ async def _awaited(role: lifecycle.Role, parts: lifecycle.ServerParts) -> None:
 
 async def _work(parts: lifecycle.ServerParts) -> None:
     async with lifecycle.working(parts) as (_, stop):
-        click.echo("fairlead worker is running", err=True)
+        lifecycle.ready("fairlead worker is running")
         await stop.wait()
 
 

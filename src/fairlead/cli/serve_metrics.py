@@ -3,7 +3,6 @@
 import contextlib
 from collections.abc import AsyncIterator
 
-import click
 import prometheus_client
 from prometheus_client import registry
 
@@ -19,7 +18,7 @@ async def serve(parts: lifecycle.ServerParts) -> None:
         lifecycle.working(parts) as (engine, stop),
         answering(engine, listen) as address,
     ):
-        click.echo(f"fairlead worker is running: {address}", err=True)
+        lifecycle.ready(f"fairlead worker is running: {address}")
         await stop.wait()
 
 

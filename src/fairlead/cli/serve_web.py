@@ -5,7 +5,6 @@ import contextlib
 from collections.abc import AsyncIterator, Sequence
 from datetime import UTC, datetime, timedelta
 
-import click
 import structlog
 from fastapi import FastAPI
 
@@ -51,7 +50,7 @@ async def serve(parts: lifecycle.ServerParts) -> None:
                 _health_alone(parts, app, context.closing),
                 server.serving(app, listening, context.closing) as task,
             ):
-                click.echo(f"fairlead is up: {bind.url}", err=True)
+                lifecycle.ready(f"fairlead is up: {bind.url}")
                 await _until(stop, task)
 
 
