@@ -50,7 +50,7 @@ _FIRST: Mapping[str, Command] = {
         "fairlead.cli.operator:operator", "Run the operator for a Kubernetes cluster."
     ),
     "init": Command("fairlead.cli.files:init", "Write a file to start from."),
-    "validate": Command("fairlead.cli.files:validate", "Say all that is wrong with files."),
+    "validate": Command("fairlead.cli.files:validate", "Check files and report every mistake."),
     "diff": Command("fairlead.cli.files:diff", "Show what a deploy would change."),
     "deploy": Command("fairlead.cli.files:deploy", "Deploy what a file describes."),
     "get": Command("fairlead.cli.reading:get", "Show what there is of a kind, or one of them."),
@@ -59,7 +59,7 @@ _FIRST: Mapping[str, Command] = {
         "fairlead.cli.reading:watch", "Show events or things of a kind as they change."
     ),
     "history": Command("fairlead.cli.inspecting:history", "Show the runs of what was deployed."),
-    "logs": Command("fairlead.cli.inspecting:logs", "Show what the programs of a workload wrote."),
+    "logs": Command("fairlead.cli.inspecting:logs", "Show the output of a workload's processes."),
 }
 _FURTHER: Mapping[str, Command] = {
     "submit": Command("fairlead.cli.submit:submit", "Submit a command to a stream."),

@@ -127,9 +127,7 @@ def init(file: str) -> None:
         with Path(file).open("x", encoding="utf-8") as made:
             made.write(manifest.starter)
     except FileExistsError as error:
-        raise errors.Conflict(
-            f"there is such a file already: {file}", hint="name another one"
-        ) from error
+        raise errors.Conflict(f"file already exists: {file}", hint="name another one") from error
     except OSError as error:
         raise errors.Rejected(
             f"cannot write the file: {file}: {error.strerror}", hint="name another one"

@@ -105,8 +105,8 @@ def _check_image(image: str) -> None:
         )
     if not digest and tag in ("", "latest"):
         raise errors.Rejected(
-            f"the image may be another one tomorrow: {image}",
+            f"image without a version may change at any time: {image}",
             hint="name a version, or better its digest: NAME@sha256:DIGEST",
         )
     if not digest:
-        printing.talk(f"an image by its tag can be replaced; by its digest it cannot: {image}")
+        printing.talk(f"a tag can be moved to another image, a digest cannot: {image}")

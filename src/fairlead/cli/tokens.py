@@ -41,7 +41,7 @@ def create(name: str, role: str, scope: str, expires: str | None) -> None:
     request = tokens.TokenRequest(name, tokens.role(role), until, scope)
     with _session(migrate=True) as session:
         minted = tokens.mint(session, request, now)
-    end = f"expires {until:%Y-%m-%d %H:%M} UTC" if until else "without an end"
+    end = f"expires {until:%Y-%m-%d %H:%M} UTC" if until else "never expires"
     click.echo(f"token {minted.id} for {name}: {role}, {end}; it is not shown again", err=True)
     click.echo(minted.text)
 

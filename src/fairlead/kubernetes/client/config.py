@@ -240,7 +240,9 @@ def _exec_spec(plugin: _Entry, cluster: _Entry) -> credential_sources.ExecSpec:
     if os.sep in command:
         command = str(plugin.folder / command)
     if plugin.text("interactiveMode") == "Always":
-        raise _wrong(plugin.at("interactiveMode"), "there is nobody to answer the plug-in")
+        raise _wrong(
+            plugin.at("interactiveMode"), "the plug-in asks questions, and no terminal is here"
+        )
     told = None
     if plugin.value.get("provideClusterInfo"):
         names = ("server", "certificate-authority-data", "tls-server-name", "proxy-url")

@@ -155,7 +155,7 @@ class HttpConnection(asyncio.Protocol):
     def on_message_begin(self) -> None:
         self._head = 0
         if self._awaited is None:
-            self._fail(Broken("an answer that nobody asked for"))
+            self._fail(Broken("an answer without a request"))
         else:
             self._awaited.headers.clear()
 

@@ -234,7 +234,7 @@ async def _output(spec: ExecSpec, env: Mapping[str, str]) -> bytes:
         raise Unauthorised(
             f"the exec plug-in {spec.command} failed with exit code {process.returncode}:"
             f" {_words(talk)}",
-            hint=spec.install_hint or "run it by hand; it may want a new login",
+            hint=spec.install_hint or "run it by hand; it may need a new login",
         )
     return said
 

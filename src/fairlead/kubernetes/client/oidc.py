@@ -69,7 +69,7 @@ class Oidc:
     async def _renew(self) -> None:
         if not self._refresh_token:
             raise Unauthorised(
-                f"the id token has ended and there is no refresh token: {self._spec.issuer}",
+                f"the id token has expired and there is no refresh token: {self._spec.issuer}",
                 hint="log in again with the tool that wrote the kubeconfig",
             )
         try:

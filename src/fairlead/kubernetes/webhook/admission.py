@@ -118,7 +118,7 @@ def review(body: bytes, reviewer: Reviewer) -> Reviewed:
         asked = msgspec.json.decode(body, type=_Review)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise Rejected(
-            f"not an AdmissionReview: {error}", hint="only the API server asks here"
+            f"not an AdmissionReview: {error}", hint="only the API server sends requests here"
         ) from error
     if asked.api_version != _VERSION:
         raise Rejected(

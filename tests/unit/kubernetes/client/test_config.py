@@ -130,7 +130,7 @@ def test_of_several_files_the_first_to_name_something_wins(tmp_path: Path) -> No
         ("", {"exec": {"apiVersion": "v1"}}, r"users\[u\]\.user\.exec\.command: missing"),
         ("", {"exec": ["x"]}, r"/config: users\[u\]\.user\.exec: not a mapping"),
         ("", {"exec": {"command": "x", "env": ["A=1"]}}, r"\.exec\.env: not a list of name"),
-        ("", {"exec": {"command": "x", "interactiveMode": "Always"}}, "nobody to answer"),
+        ("", {"exec": {"command": "x", "interactiveMode": "Always"}}, "no terminal is here"),
         ("", {"client-certificate-data": "%%"}, r"user\.client-certificate-data: not base64"),
         ("", {"client-certificate-data": "YQ=="}, "a certificate and its key go together"),
         (
