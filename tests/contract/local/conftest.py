@@ -1,4 +1,4 @@
-"""Fixture: a stage that is taken down with everything that was started on it."""
+"""Fixture: a harness that is taken down with everything that was started on it."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from fairlead.clients.processes import clean_up
-from tests.contract.local.shop_versions import ReleaseHarness, free_port, staged
+from tests.contract.local.shop_versions import ReleaseHarness, free_port, release_harness
 
 
 @pytest.fixture
@@ -18,5 +18,5 @@ async def place(tmp_path: Path) -> AsyncIterator[Path]:
 
 @pytest.fixture
 async def harness(place: Path) -> AsyncIterator[ReleaseHarness]:
-    async with staged(place, free_port()) as ready:
+    async with release_harness(place, free_port()) as ready:
         yield ready

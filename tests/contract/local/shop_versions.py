@@ -1,4 +1,4 @@
-"""A small stage for release tests on this machine: supervisor, Envoy, versions of the shop."""
+"""A small harness for release tests on this machine: supervisor, Envoy, versions of the shop."""
 
 import asyncio
 import contextlib
@@ -45,7 +45,7 @@ def shared(versions: tuple[Version, ...], **percents: int) -> Table:
 
 
 @contextlib.asynccontextmanager
-async def staged(
+async def release_harness(
     folder: Path, port: int, metrics_port: int | None = None
 ) -> AsyncIterator[ReleaseHarness]:
     """A control plane on the folder; what it started stays when the block ends."""

@@ -9,26 +9,26 @@ from pathlib import Path
 import pytest
 
 from fairlead.cli.demo.load import Load
-from tests.contract.local.shop_versions import free_port, staged
+from tests.contract.local.shop_versions import free_port, release_harness
 
 pytestmark = [pytest.mark.xdist_group("envoy"), pytest.mark.slow]
 
 # Starts, moves and removes versions without end, until it is killed.
 RESTLESS = """
 import asyncio, itertools, pathlib, sys
-from tests.contract.local.shop_versions import staged
+from tests.contract.local.shop_versions import release_harness
 async def main(place, port):
-    async with staged(pathlib.Path(place), int(port)) as stage:
+    async with release_harness(pathlib.Path(place), int(port)) as harness:
         print("ready", flush=True)
-        v1 = await stage.run("v1")
+        v1 = await harness.run("v1")
         for number in itertools.count():
             name = f"v2-{number % 2}"
-            newcomer = await stage.run(name)
+            newcomer = await harness.run(name)
             for percent in (10, 50, 100, 0):
-                await stage.share((v1, newcomer), **{name: percent, "v1": 100 - percent})
+                await harness.share((v1, newcomer), **{name: percent, "v1": 100 - percent})
                 print("moved", flush=True)
-            await stage.share((v1,), v1=100)
-            await stage.supervisor.stop(name)
+            await harness.share((v1,), v1=100)
+            await harness.supervisor.stop(name)
 asyncio.run(main(*sys.argv[1:]))
 """
 
@@ -37,7 +37,7 @@ async def test_a_control_plane_killed_at_any_moment_drops_nothing(
     place: Path,
 ) -> None:
     port, chance = free_port(), random.Random(5)
-    async with staged(place, port) as first:
+    async with release_harness(place, port) as first:
         v1 = await first.run("v1")
         await first.share((v1,), v1=100)
         before = {each.name: each.pid for each in first.supervisor.instances()}
@@ -48,7 +48,7 @@ async def test_a_control_plane_killed_at_any_moment_drops_nothing(
         for _ in range(6):
             moved += await killed_after(place, port, chance.uniform(0.0, 0.4))
         await load.at_least(50)
-        async with staged(place, port) as last:
+        async with release_harness(place, port) as last:
             await last.share((v1,), v1=100)
             for name in ("v2-0", "v2-1"):
                 await last.supervisor.stop(name)

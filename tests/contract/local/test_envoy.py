@@ -33,8 +33,8 @@ from tests.contract.local.shop_versions import (
     ReleaseHarness,
     four_deviations,
     free_port,
+    release_harness,
     shared,
-    staged,
     until_timed,
 )
 
@@ -215,7 +215,7 @@ async def test_a_change_while_envoy_is_dead_is_refused_and_can_be_repeated(
 @pytest.mark.slow
 async def test_a_new_control_plane_drops_no_request_and_no_process(place: Path) -> None:
     port = free_port()
-    async with staged(place, port) as first:
+    async with release_harness(place, port) as first:
         versions = (await first.run("v1"), await first.run("v2"))
         await first.share(versions, v2=10, v1=90)
         before = first.supervisor.instances()
@@ -224,7 +224,7 @@ async def test_a_new_control_plane_drops_no_request_and_no_process(place: Path) 
     async with load.running():
         await load.at_least(50)
         for percent in (50, 100, 0):
-            async with staged(place, port) as next_one:
+            async with release_harness(place, port) as next_one:
                 await next_one.share(versions, v2=percent, v1=100 - percent)
                 await load.at_least(50)
                 for instance in before:
@@ -238,7 +238,7 @@ async def test_a_new_control_plane_drops_no_request_and_no_process(place: Path) 
 
 async def test_an_interrupted_change_is_undone_by_the_next_control_plane(place: Path) -> None:
     port = free_port()
-    async with staged(place, port) as first:
+    async with release_harness(place, port) as first:
         v1 = await first.run("v1")
         await first.share((v1,), v1=100)
     routes = place / "envoy/xds/routes/routes.json"
@@ -246,7 +246,7 @@ async def test_an_interrupted_change_is_undone_by_the_next_control_plane(place: 
     (place / "envoy/routes.last.json").write_bytes(routes.read_bytes())
     routes.write_text('{"resources": [{"nonsense": 1}]}')
 
-    async with staged(place, port) as second:
+    async with release_harness(place, port) as second:
         await kill_envoy(second)
 
         assert (await second.load().send(50)).of("v1") == 50
@@ -254,13 +254,13 @@ async def test_an_interrupted_change_is_undone_by_the_next_control_plane(place: 
 
 async def test_an_envoy_that_hears_nobody_is_replaced(place: Path) -> None:
     port = free_port()
-    async with staged(place, port) as first:
+    async with release_harness(place, port) as first:
         v1 = await first.run("v1")
         await first.share((v1,), v1=100)
         deaf = envoy_pid(first)
     (place / "envoy/admin.sock").unlink()
 
-    async with staged(place, port) as second:
+    async with release_harness(place, port) as second:
         await second.share((v1,), v1=100)
 
         assert envoy_pid(second) != deaf
@@ -412,16 +412,16 @@ async def test_a_taken_port_is_said_at_once(place: Path) -> None:
         taken = other.getsockname()[1]
 
         with pytest.raises(errors.Conflict, match=f"port already taken: {taken}"):
-            async with staged(place, taken):
+            async with release_harness(place, taken):
                 pass
         with pytest.raises(errors.Conflict, match=f"port already taken: {taken}"):
-            async with staged(place, free_port(), metrics_port=taken):
+            async with release_harness(place, free_port(), metrics_port=taken):
                 pass
 
 
 async def test_a_deep_state_folder_is_no_obstacle(place: Path) -> None:
     deep = place.joinpath(*["a-rather-long-name-of-a-folder"] * 4)
-    async with staged(deep, free_port()) as harness:
+    async with release_harness(deep, free_port()) as harness:
         v1 = await harness.run("v1")
         await harness.share((v1,), v1=100)
         tally = await harness.load().send(20)
@@ -433,7 +433,7 @@ async def test_a_deep_state_folder_is_no_obstacle(place: Path) -> None:
 
 async def test_only_the_numbers_can_be_read_from_outside(place: Path) -> None:
     metrics = free_port()
-    async with staged(place, free_port(), metrics), aiohttp.ClientSession() as session:
+    async with release_harness(place, free_port(), metrics), aiohttp.ClientSession() as session:
         statuses = []
         for path in ("/stats/prometheus", "/quitquitquit", "/config_dump"):
             async with session.get(f"http://127.0.0.1:{metrics}{path}") as answer:

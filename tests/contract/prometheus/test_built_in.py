@@ -15,7 +15,7 @@ from fairlead.checks.sources.prometheus import PrometheusSource
 from fairlead.checks.spec import Check, CheckKind
 from fairlead.clients.processes import clean_up
 from fairlead.clients.prometheus import ENVOY, Access, NoData, Prometheus, render
-from tests.contract.local.shop_versions import free_port, staged
+from tests.contract.local.shop_versions import free_port, release_harness
 from tests.contract.prometheus.test_measures import about, asking
 from tools.servers.prometheus import PrometheusServer
 
@@ -175,20 +175,20 @@ async def test_a_failing_version_behind_envoy_is_seen_through_prometheus(
     server.scrape({"envoy": (f"127.0.0.1:{metrics}", "/stats/prometheus")})
     try:
         async with (
-            staged(tmp_path, free_port(), metrics) as stage,
+            release_harness(tmp_path, free_port(), metrics) as harness,
             Prometheus(Access(server.url)) as client,
         ):
             versions = (
-                await stage.run("v1"),
-                await stage.run("v2", "--errors", "0.5", "--delay-ms", "60"),
+                await harness.run("v1"),
+                await harness.run("v2", "--errors", "0.5", "--delay-ms", "60"),
             )
-            await stage.share(versions, v2=50, v1=50)
+            await harness.share(versions, v2=50, v1=50)
 
             def query(metric: str, version: str) -> str:
                 given = {"cluster": version, "interval": "20s"}
                 return render(ENVOY[metric], given)
 
-            async with stage.load(per_second=100).running() as load:
+            async with harness.load(per_second=100).running() as load:
                 await load.at_least(300)
                 good = await first_value(client, query("request-success-rate", "v1"))
                 bad = await first_value(client, query("request-success-rate", "v2"))
