@@ -1,15 +1,17 @@
 """The commands that only read: get, events, watch."""
 
+import contextlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from typing import Any
 
 import click
 import msgspec
 
 from fairlead import catalog, errors
-from fairlead.console import clients, completing, options, printing
+from fairlead.console import clients, completing, options, printing, remote
 from fairlead.console.nouns import Noun
 from fairlead.engine import filters, messages, visibility
 from fairlead.engine import machine as machines
@@ -78,7 +80,7 @@ def get(
     if what is not None and one:
         stream = messages.parse_stream(what)
         with options.source() as asked:
-            _show_stream(asked.stream(stream), as_json=as_json)
+            _show_stream(asked, asked.stream(stream), as_json=as_json)
         return
     ended = None if active is None else not active
     machine = None if what == "streams" else what
@@ -276,10 +278,11 @@ def _print_live(seen: Iterable[visibility.EventView], *, as_json: bool) -> None:
             click.echo(printing.event_text(event))
 
 
-def _show_stream(view: visibility.StreamView, *, as_json: bool) -> None:
+def _show_stream(asked: clients.Source, view: visibility.StreamView, *, as_json: bool) -> None:
     if as_json:
         printing.document(view)
         return
+    unserved = _unserved(asked, view)
     printing.pairs(
         [
             ("stream", view.name),
@@ -287,12 +290,29 @@ def _show_stream(view: visibility.StreamView, *, as_json: bool) -> None:
             ("data", printing.compact(view.data)),
             ("version", str(view.version)),
             ("queue", view.queue or "none"),
+            *([("waiting", unserved)] if unserved else []),
             *([("history", view.archived)] if view.archived else []),
             ("created", printing.moment(view.created_at)),
             ("updated", printing.moment(view.updated_at)),
             ("ended", printing.moment(view.ended_at) or "no"),
         ]
     )
+
+
+def _unserved(asked: clients.Source, view: visibility.StreamView) -> str:
+    """Why nobody performs what it asks; a server says it of the whole queue."""
+    now = datetime.now(UTC)
+
+    def of_queue(server: remote.ServerSource) -> str:
+        # A token with a scope hears of no queue.
+        with contextlib.suppress(errors.Unauthorised):
+            mine = [each for each in server.queues() if each.name == view.queue]
+            return next((told for each in mine if (told := each.problem(now))), "")
+        return ""
+
+    if view.ended_at is not None:
+        return ""
+    return asked.read(lambda session: visibility.unserved(session, view, now), of_queue)
 
 
 def _show_streams(views: Sequence[visibility.StreamView], *, as_json: bool) -> None:

@@ -33,6 +33,8 @@ def test_what_waits_for_a_worker_is_listed(
     assert (found["waiting"], found["workers"], found["problem"]) == (1, [], None)
     assert found["unserved"] == ["trip DriveLeg"]
     assert "no worker serves kubernetes@prod since" in run("queues", "list").out
+    assert "waiting  no worker serves kubernetes@prod since" in run("get", "trip/far-1").out
+    assert "waiting" not in run("get", "trip/north-1").out
     (effect,) = json.loads(run("outbox", "list", "--stream", "trip/far-1", "-o", "json").out)
     assert effect["queue"] == PROD
     assert PROD in run("outbox", "list", "--stream", "trip/far-1").out

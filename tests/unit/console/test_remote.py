@@ -407,3 +407,32 @@ def test_queues_are_listed_and_a_stream_is_moved_there(run: Run, plane: Plane) -
     assert shown == queue
     assert ran.err == "moved: trip/a-1 to local@here, effects that go along: 3\n"
     assert plane.posted == [("/api/v1/streams/trip/a-1/queue", b'{"queue":"local@here"}')]
+
+
+QUEUE = {"name": "kubernetes@prod", "waiting": 1, "oldest": None, "workers": []}
+
+
+@pytest.mark.parametrize(
+    ("queues", "status", "said"),
+    [
+        (
+            [{**QUEUE, "unserved": ["trip Go"], "unserved_since": "2020-01-01T00:00:00Z"}],
+            200,
+            "no worker serves kubernetes@prod since 2020-01-01 00:00:00 UTC",
+        ),
+        ([{**QUEUE, "unserved": [], "unserved_since": None}], 200, ""),
+        ({"error": {"message": "one project only", "hint": "none", "code": "forbidden"}}, 403, ""),
+    ],
+    ids=["nobody is there", "somebody is", "a scope hides queues"],
+)
+def test_a_stream_says_why_it_waits(
+    run: Run, plane: Plane, queues: object, status: int, said: str
+) -> None:
+    plane.says("/streams/trip/a-1", {**STREAM, "queue": "kubernetes@prod", "ended_at": None})
+    plane.says("/queues", queues, status)
+
+    ran = run("get", "trip/a-1")
+
+    lines = dict(line.split(maxsplit=1) for line in ran.out.splitlines())
+    assert lines["queue"] == "kubernetes@prod"
+    assert lines.get("waiting", "") == said
