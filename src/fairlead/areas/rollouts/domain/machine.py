@@ -66,8 +66,7 @@ def decide(state: states.State, command: messages.Command, now: datetime) -> Dec
         return Decision()
     effects = [each for step in draft.steps for each in emit.effects_of(*step)]
     sends = [each for step in draft.steps for each in emit.sends_of(*step)]
-    shown = _shown(draft, state)
-    if view.essence(draft.state) != view.essence(shown) and not _is_over(draft.state):
+    if _tells(draft, state, ticked=ticked):
         status = view.status(draft.state, now)
         effects.append(messages.PublishStatus(draft.rollout.name, status))
     return Decision(draft.events, tuple(effects), tuple(sends), _timers(state, draft, again=ticked))
@@ -181,10 +180,16 @@ def _adopt(draft: DecisionBuilder, status: RolloutStatus) -> None:
         draft.record(events.Adopted(memory, draft.now))
 
 
-def _shown(draft: DecisionBuilder, before: states.State) -> states.State:
-    """Where the object's status stands: what was adopted from it need not be written back."""
+def _tells(draft: DecisionBuilder, before: states.State, *, ticked: bool) -> bool:
+    """Whether the object's status says something new."""
+    if _is_over(draft.state):
+        return False
     first, after = draft.steps[0]
-    return after if isinstance(first, events.Adopted) else before
+    # What was adopted from it need not be written back.
+    shown = after if isinstance(first, events.Adopted) else before
+    if view.essence(draft.state) != view.essence(shown):
+        return True
+    return ticked and view.is_outdated(shown, draft.now)
 
 
 def _is_over(state: states.State) -> bool:

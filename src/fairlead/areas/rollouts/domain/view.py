@@ -161,7 +161,17 @@ def essence(state: states.State) -> tuple[object, ...]:
     now = rollout.observed
     slots = (now.primary, now.canary, now.baseline) if now else ()
     troubles = tuple(pods.trouble if pods else "" for pods in slots)
-    return (type(state), phase(state), place, run, approved, desired, halts, troubles)
+    return (type(state), phase(state), place, run, approved, desired, halts, troubles, _open(state))
+
+
+def is_outdated(state: states.State, now: dt.datetime) -> bool:
+    """Whether a time that the sentence named has passed since the last observation."""
+    if not isinstance(state, states.Analysing):
+        return False
+    rollout = state.rollout
+    since = rollout.observed.at if rollout.observed else rollout.since
+    named = (analysing.hold_until(state), rollout.opens)
+    return any(moment is not None and since < moment <= now for moment in named)
 
 
 def _analysing(state: states.Analysing) -> Phase:
@@ -241,16 +251,27 @@ def _checks(state: states.Queued | states.Analysing, otherwise: str) -> str:
     checks = check_rounds.at_place(state)
     if not checks:
         return otherwise
-    # One without a count of its own ends with its place: once measured, it is not waited for.
-    last = [check_rounds.standing(check, state.round, ending=True) for check in checks]
-    phases = [each.standing.phase for each in last]
-    open_ = sum(each not in limits.DONE for each in phases)
-    if open_:
+    phases = _at_the_end(state)
+    if open_ := _open(state):
         return f"waiting for {open_} of {len(checks)} checks"
     good = sum(each is CheckPhase.SUCCESSFUL for each in phases)
     now = [check_rounds.standing(check, state.round, ending=False) for check in checks]
     over = all(each.standing.phase in limits.DONE for each in now)
     return f"{good} of {len(checks)} checks {'passed' if over else 'good so far'}"
+
+
+def _open(state: states.State) -> int:
+    """How many checks are still waited for here."""
+    if not isinstance(state, states.Queued | states.Analysing):
+        return 0
+    return sum(each not in limits.DONE for each in _at_the_end(state))
+
+
+def _at_the_end(state: states.Queued | states.Analysing) -> list[CheckPhase]:
+    """One without a count of its own ends with its place: once measured, it is not waited for."""
+    checks = check_rounds.at_place(state)
+    last = (check_rounds.standing(check, state.round, ending=True) for check in checks)
+    return [each.standing.phase for each in last]
 
 
 def _was_rolled_back(rollout: states.RolloutRecord) -> bool:

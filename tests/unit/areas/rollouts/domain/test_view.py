@@ -1,5 +1,6 @@
 """What a rollout shows of itself: one sentence, and conditions in the words that tools know."""
 
+import dataclasses
 import datetime as dt
 
 from fairlead.analysis.limits import Limits
@@ -121,3 +122,21 @@ def test_what_is_published_leaves_out_what_is_over_then() -> None:
     published = [each for each in world.effects if isinstance(each, messages.PublishStatus)]
 
     assert "holding until" not in published[-1].status.message
+
+
+COUNTED = Check("lag", success="result < 1", limits=Limits(count=3, interval=dt.timedelta(0, 30)))
+
+
+def test_an_object_is_told_what_is_no_longer_waited_for() -> None:
+    """Nobody comes to approve, so nothing else happens that would be published."""
+    world = live(dataclasses.replace(SLOW, checks=(COUNTED,)))
+    world.run_until(states.Analysing)
+    world.run(longest=3600)
+
+    published = [each for each in world.effects if isinstance(each, messages.PublishStatus)]
+
+    assert [each.status.message.partition(", ")[2] for each in published[-3:]] == [
+        "waiting for 1 of 1 checks, holding until 12:05 at least, waiting for approval",
+        "1 of 1 checks passed, holding until 12:05 at least, waiting for approval",
+        "1 of 1 checks passed, waiting for approval",
+    ]
