@@ -8,6 +8,7 @@ from typing import Any, NoReturn, assert_never
 from fairlead.analysis import expression
 
 MOST_STEPS = 100_000
+_SCALARS = {"a boolean", "a number", "a text"}
 
 Value = Any  # what JSON can say: numbers, texts, booleans, nil, lists and objects
 
@@ -132,9 +133,7 @@ class _Walk:
         left, right = self.value(node.left, given), self.value(node.right, given)
         self._steps += _size([left, right])
         if node.operator in ("==", "!="):
-            if {_kind(left), _kind(right)} == {"a number", "a text"}:
-                # Never equal, so a limit written as a text would pass or fail for ever.
-                self._fault(node, f"{_kind(left)} is never {_kind(right)}", "use asFloat on texts")
+            self._check_equal(node, left, [right])
             return _is_same(left, right) == (node.operator == "==")
         if node.operator == "in":
             return self._inside(node, left, right)
@@ -146,12 +145,20 @@ class _Walk:
 
     def _inside(self, node: expression.Binary, left: Value, right: Value) -> bool:
         if isinstance(right, list):
+            self._check_equal(node, left, right)
             return any(_is_same(left, item) for item in right)
         if isinstance(right, Mapping) and isinstance(left, str):
             return left in right
         return self._fault(
             node, f"nothing is in {_kind(right)}", "put a list or an object to the right"
         )
+
+    def _check_equal(self, node: expression.Node, left: Value, others: list[Value]) -> None:
+        """Rejected where none can be equal: such a limit would pass or fail for ever."""
+        kinds = [_kind(each) for each in others]
+        if _kind(left) in _SCALARS and kinds and set(kinds) <= _SCALARS - {_kind(left)}:
+            hint = "use asFloat on texts, and true and false without quotes"
+            self._fault(node, f"{_kind(left)} is never {kinds[0]}", hint)
 
 
 def _size(values: list[Value]) -> int:

@@ -7,6 +7,7 @@ Whatever does not hold is refused with the path of its field.
 
 import contextlib
 import datetime as dt
+import math
 import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Annotated, Any, Literal, TypeVar
@@ -73,6 +74,7 @@ def checks(words: Sequence[CheckWords], at: str) -> tuple[check_spec.Check, ...]
 
 def _check(words: CheckWords, at: str) -> check_spec.Check:
     kind, source, query = _asked(words, at)
+    _check_bounds(words, at)
     with named(at):
         return check_spec.Check(
             name=words.name,
@@ -92,6 +94,17 @@ def _check(words: CheckWords, at: str) -> check_spec.Check:
             source=source,
             unit=words.unit,
             min_requests=words.min_requests,
+        )
+
+
+def _check_bounds(words: CheckWords, at: str) -> None:
+    """A number that no answer is below or above says nothing, and JSON would send it as none."""
+    for field, limit in (("low", words.low), ("high", words.high)):
+        if limit is not None and not math.isfinite(limit):
+            raise refusal(f"{at}.{field}", f"no finite number: {limit}", "leave out what has none")
+    if words.low is not None and words.high is not None and words.low > words.high:
+        raise refusal(
+            f"{at}.low", f"above high: {words.low:g} > {words.high:g}", "let low be the lower one"
         )
 
 

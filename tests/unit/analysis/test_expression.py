@@ -66,7 +66,9 @@ def value(source: str, result: Any = None) -> Any:
         ("-1 / 0", None, -math.inf),
         ("10 ** 999", None, math.inf),
         ("'it\\'s' == \"it's\"", None, True),
-        ("true == 1", None, False),
+        ("result == nil", "5", False),
+        ("result in [1, '5', nil]", 5, False),
+        ("result in []", 5, False),
         ("abs(0 - 3) + min(4, 2) == 5", None, True),
         ("[1, 2, 3][1]", None, 2),
         (".5 < 1e0", None, True),
@@ -114,6 +116,11 @@ def test_what_is_no_number_is_none(source: str) -> None:
         ("all([1], {# + 1})", "the test in braces is not true or false", 13),
         ("true + 1", "a boolean + a number makes no sense", 6),
         ("'a' + 'b'", "a text + a text makes no sense", 5),
+        ("5 == '5'", "a number is never a text", 3),
+        ("true == 1", "a boolean is never a number", 6),
+        ("true != 'true'", "a boolean is never a text", 6),
+        ("5 in ['5', '6']", "a number is never a text", 3),
+        ("'5' not in [5]", "a text is never a number", 5),
     ],
 )
 def test_what_makes_no_sense_is_refused_with_its_place(

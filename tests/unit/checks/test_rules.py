@@ -1,6 +1,7 @@
 """How people write checks and times; what does not hold is refused at its path."""
 
 import datetime as dt
+import math
 
 import pytest
 
@@ -26,3 +27,22 @@ def test_all_that_does_not_hold_is_told_with_its_path() -> None:
         rules.checks(words, "checks")
 
     assert [each.path for each in refused.value.problems] == ["checks[0]", "checks[1].interval"]
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "told"),
+    [
+        (math.nan, None, "checks[0].low: no finite number: nan"),
+        (99, math.inf, "checks[0].high: no finite number: inf"),
+        (90, 5, "checks[0].low: above high: 90 > 5"),
+    ],
+)
+def test_limits_that_no_number_or_every_number_keeps_are_refused(
+    low: float, high: float | None, told: str
+) -> None:
+    words = rules.CheckWords(name="a", metric="request-success-rate", low=low, high=high)
+
+    with pytest.raises(errors.Invalid) as refused:
+        rules.checks([words], "checks")
+
+    assert refused.value.message == told
