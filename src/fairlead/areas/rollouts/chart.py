@@ -190,10 +190,13 @@ def _steps(frame: _Frame) -> tuple[tuple[float, str], ...]:
     )
 
 
-def number(value: float, unit: str) -> str:
-    """With as many digits as a person reads."""
+def number(value: float, unit: str, limit: float | None = None) -> str:
+    """With as many digits as a person reads, and more where these would read as the limit."""
     digits = 2 if abs(value) < 10 else 1 if abs(value) < ALL else 0  # noqa: PLR2004 - three digits
-    return f"{round(value, digits):g} {unit}".strip()
+    size = 10**digits
+    # Percents are cut off, as sentences do it: 98.96 % is not the required 99 %.
+    near = math.floor(round(value * size, 6)) / size if unit == "%" else round(value, digits)
+    return f"{value if near == limit else near:g} {unit}".strip()
 
 
 def _rows(frame: _Frame) -> Iterable[Row]:
@@ -278,7 +281,7 @@ def _check(frame: _Frame, rule: Rule) -> Row | None:
         return None
     last = next(value for _, value in reversed(values) if value is not None)
     drawn = frame.path(values, scale), frame.dots(values, scale)
-    line = Line("canary", frame.run.target, f"last {number(last, unit)}", *drawn)
+    line = Line("canary", frame.run.target, f"last {number(last, unit, marks[-1].limit)}", *drawn)
     return _with_checks(frame, Row(rule.check, scale.ticks(), (line,)), [rule], scale)
 
 
@@ -304,7 +307,8 @@ def _verdict(frame: _Frame, mark: CheckMark, point: CheckPoint, scale: _Scale) -
     sign, tone = _SIGNS[point.phase]
     value = scale.low if point.value is None else min(max(point.value, scale.low), scale.high)
     place = f"step {mark.step}" if mark.step else "the start"
-    said = f", {number(point.value, scale.unit)}" if point.value is not None else ""
+    limit = mark.limit
+    said = f", {number(point.value, scale.unit, limit)}" if point.value is not None else ""
     text = f"{mark.check} {point.phase.lower()} at {place}{said}"
     return VerdictMark(frame.x(point.seconds), scale.y(value), sign, tone, text)
 

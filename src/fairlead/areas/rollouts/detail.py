@@ -14,6 +14,9 @@ from fairlead.checks.spec import Check, CheckKind
 WAITING = "Waiting"
 """Of a check that has no measurement yet."""
 
+NO_VERDICT = "NoVerdict"
+"""Of one whose run ended before it had any."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedStep:
@@ -187,7 +190,8 @@ def _checks(
 def _ended_check(rule: history.Rule, run: history.RunMark) -> CheckSheet:
     last = _last(rule.check, run)
     sheet = CheckSheet(rule.check, "", "", WAITING, "not measured in this run")
-    return _measured(replace(sheet, dry_run=rule.dry_run), last)
+    sheet = _measured(replace(sheet, dry_run=rule.dry_run), last)
+    return replace(sheet, phase=NO_VERDICT) if sheet.phase == WAITING else sheet
 
 
 def _check(

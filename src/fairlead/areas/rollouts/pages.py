@@ -50,6 +50,7 @@ CHECKS: dict[str, tuple[str, str, str]] = {
     "Running": ("clock", "busy", "Measuring"),
     "GoodSoFar": ("check", "good", "Good so far"),
     "Waiting": ("clock", "calm", "Waiting"),
+    "NoVerdict": ("circle", "calm", "No verdict"),
 }
 STEPS: dict[str, tuple[str, str, str]] = {
     "done": ("check", "good", "done"),

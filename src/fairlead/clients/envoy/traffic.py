@@ -99,8 +99,9 @@ def quantile(within: Mapping[float, int], share: float) -> float | None:
 
 def _numbers(before: Counts, after: Counts) -> Numbers:
     classes = _grown(before.classes, after.classes)
-    within = _grown(before.within_ms, after.within_ms)
     requests = sum(classes.values())
+    # Times come a moment after the counts: where nothing was counted, they are of earlier requests.
+    within = _grown(before.within_ms, after.within_ms) if requests else {}
     failures = classes.get(_FAILURES, 0)
     rate = 100.0 * (requests - failures) / requests if requests else None
     return Numbers(requests, failures, rate, quantile(within, 0.5), quantile(within, 0.99))

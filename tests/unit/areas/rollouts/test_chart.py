@@ -3,6 +3,8 @@
 import dataclasses
 import datetime as dt
 
+import pytest
+
 from fairlead.areas.rollouts import chart
 from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.areas.rollouts.history import Rule, RunMark, StepMark, Weight
@@ -56,6 +58,25 @@ def test_one_failure_of_many_is_not_called_all() -> None:
     run = dataclasses.replace(RUN, traffic=(canary,))
 
     assert row(run, "Success rate").lines[0].said == "99.99 %, 1 of 100000 failed"
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "limit", "said"),
+    [
+        (98.96, "%", 99.0, "98.9 %"),
+        (100 * 7 / 9, "%", 99.0, "77.7 %"),
+        (0.29, "%", 1.0, "0.29 %"),
+        (1.004, "%", 1.0, "1.004 %"),
+        (500.4, "ms", 500.0, "500.4 ms"),
+        (4.9812, "ms", 500.0, "4.98 ms"),
+        (500.0, "ms", 500.0, "500 ms"),
+        (0.05, "", None, "0.05"),
+    ],
+)
+def test_no_number_reads_as_the_limit_that_it_breaks(
+    value: float, unit: str, limit: float | None, said: str
+) -> None:
+    assert chart.number(value, unit, limit) == said
 
 
 def test_the_threshold_is_drawn_where_its_value_lies() -> None:

@@ -96,7 +96,7 @@ def test_a_check_of_an_ended_run_that_was_never_asked_says_so() -> None:
     (check,) = shown(told).checks
 
     assert (check.phase, check.reason, check.measured) == (
-        "Waiting",
+        "NoVerdict",
         "not measured in this run",
         0,
     )

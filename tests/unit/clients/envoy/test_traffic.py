@@ -60,6 +60,14 @@ def test_a_version_without_requests_has_no_rate_and_no_times() -> None:
     assert (numbers.requests, numbers.success_rate, numbers.p99_ms) == (0, None, None)
 
 
+def test_times_that_come_after_their_requests_were_counted_are_of_no_other_ones() -> None:
+    late = Reading({"shop-1.2": Counts({"2": 95, "5": 5}, {10.0: 40, 20.0: 90, math.inf: 90})})
+
+    numbers = between(late, read(PAGE, NAMES))["shop-1.2"]
+
+    assert (numbers.requests, numbers.p50_ms, numbers.p99_ms) == (0, None, None)
+
+
 def test_beyond_the_last_bound_only_the_bound_is_known() -> None:
     assert quantile({10.0: 1, 20.0: 2, math.inf: 100}, 0.99) == 20.0
     assert quantile({}, 0.5) is None

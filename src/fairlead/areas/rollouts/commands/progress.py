@@ -27,6 +27,7 @@ CHECKS = {
     "Inconclusive": "inconclusive",
     "Running": "measuring",
     "Waiting": "waiting",
+    "NoVerdict": "no verdict",
 }
 
 
