@@ -2,6 +2,7 @@
 
 import datetime as dt
 
+_LONG = dt.timedelta(minutes=2)
 _UNITS = ((86400, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
@@ -14,8 +15,13 @@ def moment(at: dt.datetime) -> str:
 
 
 def until(at: dt.datetime, since: dt.datetime) -> str:
-    """The end of what began at `since`: its clock alone where that is the same day."""
-    return clock(at) if at.date() == since.date() else moment(at)
+    """The end of what began at `since`: its clock alone where that is the same day.
+
+    With seconds where it lasts no two minutes: `since 12:03, until 12:03` tells nobody when.
+    """
+    if at.date() != since.date():
+        return moment(at)
+    return clock(at) if at - since >= _LONG else f"{at:%H:%M:%S}"
 
 
 def span(length: dt.timedelta) -> str:

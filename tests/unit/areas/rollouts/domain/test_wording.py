@@ -30,4 +30,5 @@ def test_a_moment_carries_its_zone() -> None:
 
 def test_an_end_on_the_same_day_is_told_by_its_clock() -> None:
     assert wording.until(AT + dt.timedelta(minutes=5), AT) == "12:08"
+    assert wording.until(AT + dt.timedelta(seconds=30), AT) == "12:04:29"
     assert wording.until(AT + dt.timedelta(hours=20), AT) == "2026-03-02 08:03 UTC"
