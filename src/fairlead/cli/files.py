@@ -9,10 +9,11 @@ import click
 import msgspec
 import yaml
 
-from fairlead import errors
+from fairlead import errors, validation
 from fairlead.console import clients, options, printing, waiting
 from fairlead.console.files import Document, shown
 from fairlead.console.nouns import Declared, Manifest, Noun
+from fairlead.values import one_of
 
 DIFFERS = 1
 
@@ -136,16 +137,25 @@ def init(file: str) -> None:
 
 
 def _declared(document: Document) -> tuple[Noun, Manifest, Declared]:
-    noun, manifest = _kind(document)
     with document.placed():
+        noun, manifest = _kind(document.content)
         return noun, manifest, manifest.read(document.content, document.folder)
 
 
-def _kind(document: Document) -> tuple[Noun, Manifest]:
-    """The only noun that files describe, or the one that `kind` names."""
+def _kind(content: Any) -> tuple[Noun, Manifest]:
+    """The noun that `kind` names; without one it is a workload, the first that files describe."""
     able = _manifests()
-    named = document.content.get("kind") if isinstance(document.content, dict) else None
-    return next((each for each in able if named in each[0].words), able[0])
+    named = content.get("kind") if isinstance(content, dict) else None
+    if named is None:
+        return able[0]
+    found = next((each for each in able[1:] if named in each[0].words), None)
+    if found is not None:
+        return found
+    if "apiVersion" in content:
+        hint = "apply it with kubectl; the operator says what is wrong with it"
+    else:
+        hint = f"{one_of(str(named), (noun.singular for noun, _ in able[1:]))}; a workload has none"
+    raise validation.refusal("kind", f"unknown value: {str(named)[:40]}", hint)
 
 
 def _manifests() -> list[tuple[Noun, Manifest]]:

@@ -5,7 +5,7 @@ import dataclasses
 import itertools
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -26,6 +26,8 @@ class Document:
     file: str
     content: Any
     root: yaml.Node | None
+    twice: Sequence[errors.Problem] = ()
+    """Fields that are given again: YAML would take the last one and say nothing."""
 
     @classmethod
     def read(cls, file: str) -> Self:
@@ -40,6 +42,8 @@ class Document:
             root = loader.get_single_node()
             if root is not None:
                 _check_size(file, root)
+            # Before it is read, which writes what is merged into a map beside its own fields.
+            twice = () if root is None else tuple(_twice(file, root, set()))
             content = None if root is None else loader.construct_document(root)
         except yaml.MarkedYAMLError as error:
             raise _malformed(file, error.problem or "", error.problem_mark) from error
@@ -48,7 +52,7 @@ class Document:
             raise _malformed(file, str(error), None) from error
         finally:
             loader.dispose()
-        return cls(file, content, root)
+        return cls(file, content, root, twice)
 
     @property
     def folder(self) -> Path:
@@ -61,7 +65,10 @@ class Document:
         try:
             yield
         except errors.Invalid as error:
-            raise errors.Invalid([self._place(each) for each in error.problems]) from error
+            found = [self._place(each) for each in error.problems]
+            raise errors.Invalid([*self.twice, *found]) from error
+        if self.twice:
+            raise errors.Invalid(self.twice)
 
     def _place(self, problem: errors.Problem) -> errors.Problem:
         if self.root is None:
@@ -93,6 +100,21 @@ def _find(root: yaml.Node, path: str) -> tuple[yaml.Mark, yaml.Node]:
             node = node.value[int(part)]
             mark = node.start_mark
     return mark, node
+
+
+def _twice(file: str, node: yaml.Node, known: set[int]) -> Iterator[errors.Problem]:
+    if id(node) in known or not isinstance(node.value, list):
+        return
+    known.add(id(node))
+    names: set[str] = set()
+    for each in node.value:
+        name, below = each if isinstance(each, tuple) else (None, each)
+        if name is not None and isinstance(name.value, str):
+            if name.value in names:
+                place = name.start_mark.line + 1, name.start_mark.column + 1
+                yield errors.Problem(name.value, "given twice", "keep one of them", file, *place)
+            names.add(name.value)
+        yield from _twice(file, below, known)
 
 
 def _check_size(file: str, root: yaml.Node) -> None:

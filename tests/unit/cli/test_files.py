@@ -85,6 +85,30 @@ def test_a_file_that_is_no_yaml_hides_no_other(run: Run, shop: Path, tmp_path: P
     assert f"error: {wrong}:2:1: listn: unknown field" in ran.err
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("kind: enviroment\n", "kind: unknown value: enviroment\nhint: did you mean environment?"),
+        (
+            "apiVersion: fairlead.dev/v1alpha1\nkind: CanaryDeployment\n",
+            "kind: unknown value: CanaryDeployment\nhint: apply it with kubectl; the operator says",
+        ),
+    ],
+)
+def test_a_kind_that_no_file_has_is_told_alone(
+    run: Run, tmp_path: Path, text: str, told: str
+) -> None:
+    file = tmp_path / "some.yaml"
+    file.write_text(text, encoding="utf-8")
+
+    ran = run("validate", str(file))
+
+    line = 1 + text.count("\n", 0, text.index("kind"))
+    assert ran.code == errors.Rejected.exit_code
+    assert ran.err.startswith(f"error: {file}:{line}:1: {told}")
+    assert ran.err.count("error:") == 1
+
+
 def test_a_dry_run_asks_no_server(run: Run, shop: Path) -> None:
     ran = run("deploy", "--dry-run", str(shop))
 

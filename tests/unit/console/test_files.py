@@ -78,6 +78,36 @@ def test_what_is_no_yaml_is_told_at_its_line(tmp_path: Path, text: str, place: s
     assert f"shop.yaml{place}" in caught.value.message
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("a: 1\nb: 2\na: 3\n", ["shop.yaml:3:1: a: given twice"]),
+        ('{"a": 1, "a": 2}', ["shop.yaml:1:10: a: given twice"]),
+        (
+            "a: [{b: 1, b: 2}]\nc: {b: 1}\nc: 1\n",
+            ["shop.yaml:1:12: b: given twice", "shop.yaml:3:1: c: given twice"],
+        ),
+    ],
+)
+def test_a_field_that_stands_there_twice_is_told_beside_other_mistakes(
+    text: str, told: list[str]
+) -> None:
+    document = Document.parse("shop.yaml", text)
+
+    with pytest.raises(errors.Invalid) as alone, document.placed():
+        pass
+    with pytest.raises(errors.Invalid) as beside, document.placed():
+        raise validation.refusal("", "wrong", "fix it")
+
+    assert [str(each) for each in alone.value.problems] == told
+    assert len(beside.value.problems) == len(told) + 1
+
+
+def test_an_anchor_that_is_named_twice_is_no_field_given_twice() -> None:
+    with Document.parse("shop.yaml", "a: &a {x: 1}\nb: {<<: *a, x: 2}\nc: *a\n").placed():
+        pass
+
+
 def test_an_empty_file_has_no_lines_to_point_at(tmp_path: Path) -> None:
     document = Document.read(written(tmp_path, ""))
 
