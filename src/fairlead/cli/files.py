@@ -9,11 +9,10 @@ import click
 import msgspec
 import yaml
 
-from fairlead import errors, validation
+from fairlead import errors, validation, values
 from fairlead.console import clients, options, printing, waiting
 from fairlead.console.files import Document, shown
 from fairlead.console.nouns import Declared, Manifest, Noun
-from fairlead.values import one_of
 
 DIFFERS = 1
 
@@ -91,7 +90,8 @@ def validate(files: Sequence[str], as_json: bool) -> None:  # noqa: FBT001 - cli
 def diff(file: str, as_json: bool) -> int:  # noqa: FBT001 - click hands options over by name
     """Show what a deploy of FILE would change.
 
-    It is held against what was deployed last, with every default.
+    It is held against what was deployed last, with every default. Secrets in addresses are
+    neither shown nor compared, and it says so where there are any.
 
     \b
     Exit codes:
@@ -105,14 +105,18 @@ def diff(file: str, as_json: bool) -> int:  # noqa: FBT001 - click hands options
         before = asked.get(dict[str, Any], f"{manifest.path}/{declared.name}")["whole"]
     except errors.NotFound:
         before = None
-    lines = _compared(before, declared.whole, file)
+    after = _redacted(declared.whole)
+    lines = _compared(before, after, file)
     if as_json:
-        changes = {"name": declared.name, "before": before, "after": declared.whole}
+        changes = {"name": declared.name, "before": before, "after": after}
         printing.document({"changes": bool(lines), **changes})
     for line in [] if as_json else lines:
         click.echo(line)
+    hides = after != declared.whole
+    if hides:
+        printing.talk("secrets in addresses are not compared: whether they change, nobody says")
     if not lines:
-        printing.talk("nothing would change")
+        printing.talk("nothing else would change" if hides else "nothing would change")
     return DIFFERS if lines else 0
 
 
@@ -154,7 +158,8 @@ def _kind(content: Any) -> tuple[Noun, Manifest]:
     if "apiVersion" in content:
         hint = "apply it with kubectl; the operator says what is wrong with it"
     else:
-        hint = f"{one_of(str(named), (noun.singular for noun, _ in able[1:]))}; a workload has none"
+        known = (noun.singular for noun, _ in able[1:])
+        hint = f"{values.one_of(str(named), known)}; a workload has none"
     raise validation.refusal("kind", f"unknown value: {str(named)[:40]}", hint)
 
 
@@ -197,6 +202,11 @@ def _line(told: dict[str, Any]) -> str:
 def _compared(before: Any, after: Any, file: str) -> list[str]:
     old = [] if before is None else _yaml(before)
     return list(difflib.unified_diff(old, _yaml(after), "deployed", file, lineterm=""))
+
+
+def _redacted(content: Any) -> Any:
+    """As the server shows what is deployed, or whatever has a secret would differ for ever."""
+    return msgspec.json.decode(values.redacted(msgspec.json.encode(content).decode()))
 
 
 def _yaml(content: Any) -> list[str]:

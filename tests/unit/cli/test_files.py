@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairlead import errors
+from fairlead import errors, values
 from fairlead.areas.rollouts.commands import manifest
 from fairlead.cli import files
 from fairlead.console.files import Document
@@ -159,6 +159,24 @@ def test_a_difference_is_shown_line_by_line(run: Run, shop: Path, plane: Plane) 
     changed = [line for line in ran.out.splitlines()[2:] if line[0] in "+-"]
     assert changed == ["-version: v1", "+version: v2"]
     assert json.loads(for_programs.out)["after"]["version"] == "v2"
+
+
+def test_a_secret_in_an_address_is_no_difference_and_is_not_shown(
+    run: Run, shop: Path, plane: Plane
+) -> None:
+    text = SHOP.replace("gate: b", "gate: 'https://gate.example/?token=hunter2'")
+    shop.write_text(text, encoding="utf-8")
+    shown = json.loads(values.redacted(json.dumps(whole(shop), ensure_ascii=False)))
+    plane.says("/workloads/shop", {"name": "shop", "whole": shown})
+
+    same = run("diff", str(shop))
+    shop.write_text(text.replace("v1", "v2"), encoding="utf-8")
+    other = run("diff", str(shop))
+
+    assert (same.code, same.out) == (0, "")
+    assert same.err.endswith("nobody says\nnothing else would change\n")
+    assert other.code == files.DIFFERS
+    assert "hunter2" not in other.out
 
 
 def test_what_is_not_deployed_yet_differs_as_a_whole(run: Run, shop: Path, plane: Plane) -> None:
