@@ -47,7 +47,9 @@ class Workload(pydantic.BaseModel):
 )
 @auth.within_scope
 async def deploy(request: Request, caller: Deployer) -> Deployed:
-    deployer = workloads.Deployer(_target(request), contexts.of(request).intake)
+    context = contexts.of(request)
+    answers = context.services.find(workloads.ANSWERS)
+    deployer = workloads.Deployer(_target(request), context.intake, answers)
     deploy_request, receipt = await deployer.deploy(caller, await bodies.plain(request))
     return Deployed(
         name=deploy_request.name,

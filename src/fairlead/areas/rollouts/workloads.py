@@ -9,6 +9,7 @@ can be made, now and whenever it is brought back.
 
 import hashlib
 import re
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Protocol
 
@@ -20,6 +21,7 @@ from fairlead.areas.rollouts import rules
 from fairlead.areas.rollouts.domain import coordination
 from fairlead.areas.rollouts.domain import messages as rollout
 from fairlead.areas.rollouts.domain.plan.spec import Version, within
+from fairlead.checks.spec import Check
 from fairlead.engine import messages
 from fairlead.validation import refusal
 from fairlead.web.services import Service
@@ -117,6 +119,10 @@ class DeployTarget(Protocol):
 
 
 DEPLOY_TARGET: Service[DeployTarget] = Service("deploy target")
+Answers = Callable[[Check, str], Iterable[tuple[str, str]]]
+"""Of a check and the workload's name: its fields that nobody here can answer, and why."""
+
+ANSWERS: Service[Answers] = Service("answers to checks")
 
 
 def read(content: object) -> DeployRequest:
@@ -170,9 +176,12 @@ def named(file: str) -> str:
 class Deployer:
     """Takes workloads in on behalf of callers."""
 
-    def __init__(self, target: DeployTarget, intake_: intake.Intake) -> None:
+    def __init__(
+        self, target: DeployTarget, intake_: intake.Intake, answers: Answers | None = None
+    ) -> None:
         self._target = target
         self._intake = intake_
+        self._answers = answers or (lambda _check, _name: ())
 
     async def deploy(
         self, caller: intake.Caller, content: object
@@ -181,6 +190,7 @@ class Deployer:
         intake.authorise(caller, tokens.Role.DEPLOYER)
         deploy_request = read(content)
         _check_project(caller, deploy_request.words)
+        self._check_answers(deploy_request)
         stream, queue = coordination.rollout_stream(deploy_request.name), self._target.queue
         await take_over(self._intake, deploy_request.name, queue)
         await self._target.keep(deploy_request)
@@ -190,6 +200,24 @@ class Deployer:
         # Afterwards: what was refused is not deployed.
         await self._target.remember(deploy_request.words)
         return deploy_request, receipt
+
+    def _check_answers(self, request: DeployRequest) -> None:
+        """Before the first step finds out, and rolls the version back for it."""
+        problems = [
+            errors.Problem(f"checks[{n}].{_field(words, field)}", reason, "see its reference")
+            for n, (words, check) in enumerate(
+                zip(request.words.checks, request.want.spec.checks, strict=True)
+            )
+            for field, reason in self._answers(check, request.name)
+        ]
+        if problems:
+            raise errors.Invalid(problems)
+
+
+def _field(words: rules.CheckWords, field: str) -> str:
+    """What a query is called in the file."""
+    given = (word for word in ("metric", "web", "gate") if getattr(words, word) is not None)
+    return next(given, field) if field == "query" else field
 
 
 async def take_over(intake_: intake.Intake, name: str, queue: str) -> None:

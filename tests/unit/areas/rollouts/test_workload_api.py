@@ -13,6 +13,7 @@ from fairlead.access import tokens
 from fairlead.areas.rollouts import workloads
 from fairlead.areas.rollouts.domain import coordination
 from fairlead.areas.rollouts.domain import messages as rollout
+from fairlead.checks.spec import Check
 from fairlead.engine import messages, visibility
 from fairlead.engine.store import protocol
 from fairlead.web.services import Services
@@ -59,6 +60,24 @@ async def test_a_workload_is_kept_and_its_rollout_begins(tmp_path: Path) -> None
     assert first["url"] == "http://127.0.0.1:8080"
     assert (first["receipt"]["events"], again["receipt"]["events"]) == (2, 0)
     assert stream["state"] == "Initializing"
+
+
+async def test_checks_that_nobody_can_answer_are_refused_before_anything_is_kept(
+    tmp_path: Path,
+) -> None:
+    def answers(check: Check, name: str) -> list[tuple[str, str]]:
+        return [("query", f"nobody answers {name}")] if "no" in check.query else []
+
+    checks = [{"name": "a", "query": "yes"}, {"name": "b", "gate": "http://no"}]
+    fake_target = FakeTarget()
+    known = Services({workloads.DEPLOY_TARGET: fake_target, workloads.ANSWERS: answers})
+    async with rig.site(tmp_path, bootstrap.installation()) as site:
+        site.app.state.context = dataclasses.replace(site.context, services=known)
+        answer = await site.client.post("/api/v1/workloads", json=SHOP | {"checks": checks})
+
+    (problem,) = answer.json()["error"]["problems"]
+    assert (answer.status_code, fake_target.kept) == (400, [])
+    assert (problem["path"], problem["message"]) == ("checks[1].gate", "nobody answers shop")
 
 
 async def test_what_was_deployed_last_can_be_compared(tmp_path: Path) -> None:

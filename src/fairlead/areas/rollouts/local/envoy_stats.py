@@ -9,7 +9,7 @@ import collections
 import contextlib
 import datetime as dt
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from fairlead import errors
@@ -20,8 +20,9 @@ from fairlead.areas.rollouts.domain.slots import Slot, SlotTraffic
 from fairlead.areas.rollouts.local import envoy_mapping
 from fairlead.areas.rollouts.local.workload import Workload
 from fairlead.areas.rollouts.traffic_stats import Point
-from fairlead.checks.spec import REQUEST_DURATION, SUCCESS_RATE, Check
-from fairlead.checks.subject import Subject
+from fairlead.checks.provider import Problem
+from fairlead.checks.spec import REQUEST_DURATION, SUCCESS_RATE, Check, CheckKind
+from fairlead.checks.subject import Names, Subject
 from fairlead.clients import envoy
 from fairlead.traffic.routes import Route
 from fairlead.traffic.weights import Split, giving
@@ -37,6 +38,17 @@ METRICS: Mapping[str, Callable[[envoy.Numbers], float | None]] = {
     SUCCESS_RATE: lambda numbers: numbers.success_rate,
     REQUEST_DURATION: lambda numbers: numbers.p99_ms,
 }
+
+
+def problems(check: Check, release: str, names: Names) -> Iterator[Problem]:
+    """Why Envoy could not answer a check."""
+    del release, names
+    known = f"Envoy counts {' and '.join(METRICS)} only"
+    if check.kind is CheckKind.METRIC and check.query not in METRICS:
+        yield "query", f"{known}; set FAIRLEAD_PROMETHEUS_URL for a query of your own"
+    for n, each in enumerate(check.judge.get("metrics", ())):
+        if each.get("name") not in METRICS:
+            yield f"judge.metrics[{n}].name", known
 
 
 @dataclass(slots=True)

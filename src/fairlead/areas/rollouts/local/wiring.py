@@ -6,6 +6,7 @@ import datetime as dt
 import hashlib
 import uuid
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -19,14 +20,17 @@ from fairlead.areas.rollouts.domain import coordination, messages
 from fairlead.areas.rollouts.domain.observation import Observation
 from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.areas.rollouts.domain.status import RolloutStatus
-from fairlead.areas.rollouts.local import envoy_mapping, plan_steps
+from fairlead.areas.rollouts.local import envoy_mapping, envoy_stats, plan_steps
 from fairlead.areas.rollouts.local.envoy_stats import EnvoyStats
 from fairlead.areas.rollouts.local.platform import LocalPlatform
 from fairlead.areas.rollouts.traffic_stats import TRAFFIC_STATS
 from fairlead.areas.rollouts.workload_logs import WORKLOAD_LOGS
+from fairlead.checks import providers
 from fairlead.checks import wiring as checks
+from fairlead.checks.ports import MetricSource
+from fairlead.checks.provider import Problem, Provider
 from fairlead.checks.registry import Registry
-from fairlead.checks.spec import PROMETHEUS
+from fairlead.checks.spec import PROMETHEUS, Check, CheckKind
 from fairlead.checks.subject import Names, Naming, News, Side, Subject
 from fairlead.clients import prometheus
 from fairlead.engine import messages as engine_messages
@@ -133,15 +137,35 @@ def platform(chosen: settings_.Settings) -> parts.Platform:
         Services()
         .provided(TRAFFIC_STATS, here.stats)
         .provided(workloads.DEPLOY_TARGET, here.machine)
+        .provided(workloads.ANSWERS, _answers(chosen, here.stats))
         .provided(WORKLOAD_LOGS, here.machine)
     )
     return parts.Platform({here.machine.queue: here.handlers}, here.beside, services)
 
 
+def _answers(chosen: settings_.Settings, stats: EnvoyStats) -> workloads.Answers:
+    envoy: Provider[MetricSource] = Provider(
+        lambda _: contextlib.nullcontext(stats), envoy_stats.problems, compares=True
+    )
+    found = providers.found(chosen.measures)
+    known = replace(found, sources={**found.sources, ENVOY: envoy})
+    usual = PROMETHEUS if chosen.measures.prometheus_url else ENVOY
+
+    def answers(check: Check, name: str) -> Sequence[Problem]:
+        if not check.source and check.kind is not CheckKind.GATE:
+            check = replace(check, source=usual)
+        return known.problems(check, name, _names(Slot.CANARY, "revision"))
+
+    return answers
+
+
 def named(about: Subject, side: Side) -> Names:
     """Under which name Envoy, and whoever scrapes it, counts a slot."""
-    revision = about.version(side).revision
-    return Names(prometheus.ENVOY, {"cluster": envoy_mapping.cluster(Slot(side.value), revision)})
+    return _names(Slot(side.value), about.version(side).revision)
+
+
+def _names(slot: Slot, revision: str) -> Names:
+    return Names(prometheus.ENVOY, {"cluster": envoy_mapping.cluster(slot, revision)})
 
 
 async def _take_over(engine: service.Engine, names: Sequence[str], queue: str) -> None:
