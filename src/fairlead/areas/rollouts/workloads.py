@@ -204,7 +204,7 @@ class Deployer:
     def _check_answers(self, request: DeployRequest) -> None:
         """Before the first step finds out, and rolls the version back for it."""
         problems = [
-            errors.Problem(f"checks[{n}].{_field(words, field)}", reason, "see its reference")
+            _unanswered(f"checks[{n}].{_field(words, field)}", reason)
             for n, (words, check) in enumerate(
                 zip(request.words.checks, request.want.spec.checks, strict=True)
             )
@@ -212,6 +212,11 @@ class Deployer:
         ]
         if problems:
             raise errors.Invalid(problems)
+
+
+def _unanswered(at: str, reason: str) -> errors.Problem:
+    message, _, hint = reason.partition("; ")
+    return errors.Problem(at, message, hint or "see docs/reference/checks.md")
 
 
 def _field(words: rules.CheckWords, field: str) -> str:

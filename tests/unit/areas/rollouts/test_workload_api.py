@@ -66,7 +66,7 @@ async def test_checks_that_nobody_can_answer_are_refused_before_anything_is_kept
     tmp_path: Path,
 ) -> None:
     def answers(check: Check, name: str) -> list[tuple[str, str]]:
-        return [("query", f"nobody answers {name}")] if "no" in check.query else []
+        return [("query", f"nobody answers {name}; ask ann")] if "no" in check.query else []
 
     checks = [{"name": "a", "query": "yes"}, {"name": "b", "gate": "http://no"}]
     fake_target = FakeTarget()
@@ -77,7 +77,8 @@ async def test_checks_that_nobody_can_answer_are_refused_before_anything_is_kept
 
     (problem,) = answer.json()["error"]["problems"]
     assert (answer.status_code, fake_target.kept) == (400, [])
-    assert (problem["path"], problem["message"]) == ("checks[1].gate", "nobody answers shop")
+    assert problem["path"] == "checks[1].gate"
+    assert (problem["message"], problem["hint"]) == ("nobody answers shop", "ask ann")
 
 
 async def test_what_was_deployed_last_can_be_compared(tmp_path: Path) -> None:
