@@ -88,6 +88,7 @@ class Unanswered:
     """The question could not be asked, or not be understood."""
 
     reason: str
+    of: str = "metric"
 
 
 Answer = Answered | Silent | Unanswered
@@ -135,8 +136,8 @@ def measure(
     Without a policy for no data, the conditions decide: they see an empty list.
     """
     match answer:
-        case Unanswered(reason):
-            return Measurement(Phase.ERROR, f"the metric could not be read: {reason}")
+        case Unanswered(reason, of):
+            return Measurement(Phase.ERROR, f"the {of} could not be read: {reason}")
         case Silent(reason):
             return _silent([], criteria, no_data, reason)
         case Answered(value):

@@ -46,7 +46,7 @@ class Round:
                     answer = await self.registry.source(check).ask(check, self.about)
         except errors.FairleadError as error:
             # What cannot be asked is an answer too: it is counted, and its limit ends it.
-            answer = conditions.Unanswered(f"{error.message}; {error.hint}")
+            answer = conditions.Unanswered(f"{error.message}; {error.hint}", check.kind.value)
         return verdicts.of_answer(check, answer, window_over=self._is_over(check))
 
     def _compared(self, check: Check, series: Series) -> Finding:

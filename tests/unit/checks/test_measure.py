@@ -87,3 +87,12 @@ async def test_the_judge_does_not_hold_the_event_loop_up() -> None:
     slow.go_on.set()
 
     assert [finding.phase for finding in await asked] == [Phase.ERROR]
+
+
+async def test_a_gate_that_cannot_be_asked_is_told_as_one() -> None:
+    given = Round(Registry(), about(10, NOW), NOW)
+
+    (found,) = await given.findings([Check("go", "https://gate.example", CheckKind.GATE)])
+
+    assert found.phase is Phase.ERROR
+    assert found.reason.startswith("the gate could not be read: no such gate here: webhook")
