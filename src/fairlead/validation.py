@@ -5,10 +5,13 @@ mistake on the way is told with the path of its field and with what was probably
 """
 
 import contextlib
+import copy
 import dataclasses
 import datetime as dt
+import functools
 import itertools
-from collections.abc import Iterator
+import re
+from collections.abc import Iterable, Iterator
 from typing import Any, TypeVar
 
 import msgspec
@@ -24,6 +27,8 @@ MOST = 50
 
 QUOTE = "put it in quotes"
 _LONGEST = 40
+_PART = re.compile(r"[^.\[\]]+")
+_ITEMS = re.compile(r"(\[[0-9]+\])+$")
 _EXPECTED: dict[type[types.Type], str] = {
     types.StrType: "text",
     types.IntType: "a whole number",
@@ -77,6 +82,21 @@ def convert(content: object, to: type[T], at: str = "", *, about: str) -> T:
 def refusal(at: str, problem: str, hint: str) -> errors.Invalid:
     """One mistake that a type cannot tell."""
     return errors.Invalid([Problem(at, problem, hint)])
+
+
+def without(content: object, paths: Iterable[str]) -> object:
+    """A copy without the fields at these paths; of a list's item, without the list."""
+    rest: Any = copy.deepcopy(content)
+    for path in paths:
+        *above, name = _PART.findall(_ITEMS.sub("", path)) or [""]
+        # A name with a dot in it leads nowhere, and its field stays.
+        with contextlib.suppress(LookupError, TypeError, ValueError, AttributeError):
+            functools.reduce(_below, above, rest).pop(name, None)
+    return rest
+
+
+def _below(place: Any, part: str) -> Any:
+    return place[int(part)] if isinstance(place, list) else place[part]
 
 
 class Gathered:

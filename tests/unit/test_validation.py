@@ -133,6 +133,22 @@ def test_a_mistake_that_the_walk_does_not_know_is_told_as_msgspec_does() -> None
     assert caught.value.hint == "shorten it"
 
 
+@pytest.mark.parametrize(
+    ("paths", "left"),
+    [
+        ([], {"a": [{"b": 1, "c": [1, 2]}], "d": 2}),
+        (["d", "a[0].b"], {"a": [{"c": [1, 2]}]}),
+        (["a[0].c[1]"], {"a": [{"b": 1}], "d": 2}),
+        (["a[0]", "e", "", "x.y", "d.z"], {"d": 2}),
+    ],
+)
+def test_fields_are_left_out_of_a_copy(paths: list[str], left: object) -> None:
+    content = {"a": [{"b": 1, "c": [1, 2]}], "d": 2}
+
+    assert validation.without(content, paths) == left
+    assert content["d"] == 2
+
+
 def test_what_several_parts_refuse_is_gathered() -> None:
     found = validation.Gathered()
     for path in ("a", "b"):

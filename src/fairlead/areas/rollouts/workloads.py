@@ -9,7 +9,7 @@ can be made, now and whenever it is brought back.
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Annotated, Any, Protocol
 
@@ -127,7 +127,27 @@ ANSWERS: Service[Answers] = Service("answers to checks")
 
 def read(content: object) -> DeployRequest:
     """The request in plain data; Invalid with the paths of all that does not hold."""
-    words = rules.convert(content, WorkloadWords)
+    try:
+        words = rules.convert(content, WorkloadWords)
+    except errors.Invalid as error:
+        raise errors.Invalid([*error.problems, *_further(content, error.problems)]) from error
+    return _meant(words)
+
+
+def _further(content: object, told: Sequence[errors.Problem]) -> Sequence[errors.Problem]:
+    """What else does not hold, seen without the fields whose shape is wrong."""
+    paths = [each.path for each in told]
+    try:
+        _meant(rules.convert(validation.without(content, paths), WorkloadWords))
+    except errors.Invalid as error:
+        # What a field is part of may be wrong for lack of that field only.
+        return [
+            each for each in error.problems if not any(path.startswith(each.path) for path in paths)
+        ]
+    return ()
+
+
+def _meant(words: WorkloadWords) -> DeployRequest:
     gathered = validation.Gathered()
     with gathered.part():
         label(words.name)

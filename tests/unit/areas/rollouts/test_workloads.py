@@ -101,6 +101,38 @@ def test_all_that_does_not_hold_is_told_at_once() -> None:
     ]
 
 
+def test_what_makes_no_sense_is_told_beside_what_has_no_right_shape() -> None:
+    then = refused(
+        document(
+            name="Shop",
+            listn=1,
+            strategy={"steps": [50, "x"], "pause": "x"},
+            checks=[
+                {"name": "a", "metric": "request-sucess-rate", "interval": "y"},
+                {"name": "b", "query": "up", "success": "reslt < 1"},
+            ],
+        )
+    )
+
+    assert isinstance(then, errors.Invalid)
+    assert [each.path for each in then.problems] == [
+        "listn",
+        "strategy.steps[1]",
+        "checks[0].metric",
+        "name",
+        "strategy.pause",
+        "checks[1]",
+    ]
+
+
+@pytest.mark.parametrize(
+    "content", [[], None, {"name": 1, "a.b": 1}, {"program": {"env": {"a.b": 1}}}]
+)
+def test_whatever_it_is_it_is_refused(content: object) -> None:
+    with pytest.raises(errors.Invalid):
+        workloads.read(content)
+
+
 def test_a_project_is_part_of_the_name_and_bounds_groups_and_limiters() -> None:
     asked = workloads.read(
         {
