@@ -1,4 +1,4 @@
-"""The promise on false alarms, on a small part of the benchmark: the same draws in every run."""
+"""What the judge promises, on a small part of the benchmark: the same draws in every run."""
 
 import pytest
 
@@ -8,7 +8,7 @@ RUNS = 1_000
 MOST = 0.03
 """Of both sides alike. The promise is 2 %, of which the judge uses 0.7 to 1.9 on this data."""
 
-CELLS = {cell.name: cell for cell in judge_cells.ALIKE}
+CELLS = {cell.name: cell for cell in (*judge_cells.ALIKE, *judge_cells.WORSE)}
 
 
 @pytest.mark.parametrize(
@@ -24,3 +24,16 @@ def test_both_sides_alike_rarely_raise_an_alarm_in_ten_looks(name: str) -> None:
     told = judge.outcomes(CELLS[name], 30, RUNS)
 
     assert told["fairlead, ten looks"] <= RUNS * MOST
+
+
+@pytest.mark.parametrize(
+    ("name", "least"),
+    [
+        ("errors 0.5 to 1 %, 200 of 400 requests", 0.65),
+        ("errors 0.5 to 1 %, 200 of 2,000 requests", 0.85),
+    ],
+)
+def test_doubled_error_rates_are_mostly_seen_in_ten_looks(name: str, least: float) -> None:
+    told = judge.outcomes(CELLS[name], 30, RUNS // 2)
+
+    assert told["fairlead, ten looks"] >= RUNS // 2 * least
