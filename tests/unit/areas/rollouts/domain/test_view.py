@@ -56,6 +56,23 @@ def test_a_running_rollout_progresses_and_is_not_known_to_be_ready() -> None:
     assert conditions(world)["Progressing"] == ("True", "Progressing")
 
 
+def test_pods_that_have_traffic_are_not_said_to_be_none() -> None:
+    """A step begins with a request for its pods, and those of the step before serve on."""
+    world = live()
+    said = set()
+
+    def second_step() -> bool:
+        state = world.state()
+        if isinstance(state, states.Shifting) and state.step == 1:
+            said.add(view.sentence(state).partition(": ")[2])
+        return isinstance(state, states.Analysing) and state.step == 1
+
+    world.run(second_step)
+
+    assert said >= {"1 of 2 canary pods ready"}
+    assert not {each for each in said if each.startswith("0 of ")}
+
+
 def test_a_paused_rollout_does_not_progress_and_says_who_paused_it() -> None:
     world = live()
     world.run_until(states.Analysing)

@@ -45,12 +45,15 @@ def due_at(state: states.Shifting | states.Promoting | states.RollingBack) -> dt
 
 def waiting_for(state: states.Shifting) -> str:
     """What the shift waits for, in words."""
-    newcomers = _newcomers(state)
+    rollout, newcomers = state.rollout, _newcomers(state, _fresh(state))
     late = next((each for each in newcomers if not each.is_ready), None)
     if late is not None:
-        said = f"{late.ready} of {late.need} {late.called} pods ready"
-        return observation.with_trouble(said, late.pods)
-    rollout = state.rollout
+        # Before the first observation of this step the last one tells: pods with traffic are some.
+        told = next(each for each in _newcomers(state) if each.called == late.called)
+        if told.is_ready:
+            return f"observing the {told.called} pods"
+        said = f"{told.ready} of {told.need} {told.called} pods ready"
+        return observation.with_trouble(said, told.pods)
     if not rollout.shown:
         said = f"proxies have not applied weight {rollout.route.weight} % yet"
         return observation.with_trouble(said, newcomers[0].pods)
@@ -82,14 +85,19 @@ class _Newcomer:
         return observation.stands(self.pods, self.revision, self.need)
 
 
-def _newcomers(state: states.Shifting) -> tuple[_Newcomer, ...]:
-    """The canary, and its baseline where this step gives it weight."""
+def _fresh(state: states.Shifting) -> observation.Observation:
+    """Nothing, until something was observed since the pods were requested."""
     rollout = state.rollout
-    seen = (
-        rollout.observed
-        if rollout.observed and is_fresh(rollout)
-        else observation.Observation(rollout.since)
-    )
+    fresh = rollout.observed if is_fresh(rollout) else None
+    return fresh or observation.Observation(rollout.since)
+
+
+def _newcomers(
+    state: states.Shifting, seen: observation.Observation | None = None
+) -> tuple[_Newcomer, ...]:
+    """The canary, and its baseline where this step gives it weight, as last observed."""
+    rollout = state.rollout
+    seen = seen or rollout.observed or observation.Observation(rollout.since)
     need = rollout.canary.at_least if rollout.canary else 1
     canary = _Newcomer("canary", state.run.target.revision, need, seen.canary)
     if rollout.baseline is None or not goal(state).split.baseline:
@@ -100,7 +108,7 @@ def _newcomers(state: states.Shifting) -> tuple[_Newcomer, ...]:
 
 def newcomers_stand(state: states.Shifting) -> bool:
     """Ready, in the route and known to the proxies: only then may they get weight."""
-    rollout, newcomers = state.rollout, _newcomers(state)
+    rollout, newcomers = state.rollout, _newcomers(state, _fresh(state))
     if not rollout.route.holds(goal(state)):
         return all(each.is_ready for each in newcomers)
     return rollout.shown and all(each.stands for each in newcomers)
