@@ -170,7 +170,7 @@ def is_outdated(state: states.State, now: dt.datetime) -> bool:
         return False
     rollout = state.rollout
     since = rollout.observed.at if rollout.observed else rollout.since
-    named = (analysing.hold_until(state), rollout.opens)
+    named = (analysing.hold_until(state) if analysing.hold(state) else None, rollout.opens)
     return any(moment is not None and since < moment <= now for moment in named)
 
 

@@ -130,6 +130,16 @@ def test_a_check_without_a_count_is_waited_for_until_its_first_measurement() -> 
     assert "waiting for 1 of 1 checks" in view.sentence(world.state(), world.now)
 
 
+def test_a_step_without_a_hold_named_no_time_that_could_pass() -> None:
+    """It was reached a moment after what was observed, as that is dated before anyone looks."""
+    world = live(Spec(Strategy(steps=(Pace(Percent(10), approve=True),))))
+    state = world.run_until(states.Analysing)
+    seen = dataclasses.replace(state.rollout.observed, at=state.rollout.since - dt.timedelta(0, 1))
+    reached = dataclasses.replace(state, rollout=dataclasses.replace(state.rollout, observed=seen))
+
+    assert not view.is_outdated(reached, world.now + dt.timedelta(hours=1))
+
+
 def test_what_is_published_leaves_out_what_is_over_then() -> None:
     world = live(SLOW)
     world.run_until(states.Analysing)
