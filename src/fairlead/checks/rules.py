@@ -15,6 +15,7 @@ from typing import Annotated, Any, Literal, TypeVar
 import msgspec
 
 from fairlead import errors, validation
+from fairlead.analysis import fields
 from fairlead.analysis.limits import Limits
 from fairlead.analysis.verdict import NoData
 from fairlead.checks import spec as check_spec
@@ -25,6 +26,7 @@ Duration = Annotated[str, validation.hinted("write it with its unit: 30s, 5m or 
 T = TypeVar("T")
 R = TypeVar("R")
 
+_JUDGE = "see docs/reference/judge.md"
 _DURATION = re.compile(r"(?:[0-9]+(?:ms|s|m|h|d))+")
 _PART = re.compile(r"([0-9]+)(ms|s|m|h|d)")
 _UNITS = {
@@ -75,6 +77,9 @@ def checks(words: Sequence[CheckWords], at: str) -> tuple[check_spec.Check, ...]
 def _check(words: CheckWords, at: str) -> check_spec.Check:
     kind, source, query = _asked(words, at)
     _check_bounds(words, at)
+    if words.judge is not None:
+        # Mistakes are told at their fields here, by the judge itself as one sentence of the check.
+        validation.convert(words.judge, fields.Config, f"{at}.judge", about=_JUDGE)
     with named(at):
         return check_spec.Check(
             name=words.name,

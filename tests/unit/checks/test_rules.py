@@ -46,3 +46,17 @@ def test_limits_that_no_number_or_every_number_keeps_are_refused(
         rules.checks([words], "checks")
 
     assert refused.value.message == told
+
+
+def test_all_mistakes_of_a_judge_are_told_at_their_fields() -> None:
+    judge = {"metrics": [{"name": "a", "qurey": "up"}, {"name": 1}], "judge": {"looks": 3}}
+
+    with pytest.raises(errors.Invalid) as refused:
+        rules.checks([rules.CheckWords(name="a", judge=judge)], "checks")
+
+    assert [each.path for each in refused.value.problems] == [
+        "checks[0].judge.metrics[0].qurey",
+        "checks[0].judge.metrics[1].name",
+        "checks[0].judge.judge.looks",
+    ]
+    assert refused.value.problems[0].hint.startswith("did you mean query?")

@@ -211,7 +211,7 @@ def test_what_is_around_a_rollout_is_heard() -> None:
         ({"checks": [{"name": "a", "metric": "b"}]}, "spec.checks[0].metric: unknown value: b"),
         (
             {"checks": [{"name": "a", "judge": {"metrics": [{"nam": "b"}]}}]},
-            "spec.checks[0]: input is not a case to judge: object contains unknown field nam",
+            "spec.checks[0].judge.metrics[0].name: missing",
         ),
         (
             {"checks": [{"name": "a", "query": "b", "window": "10ms"}]},

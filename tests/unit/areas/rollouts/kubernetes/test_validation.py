@@ -54,7 +54,7 @@ def test_a_good_object_has_no_problem() -> None:
         ("strategy", {"steps": [50], "pause": "soon"}, "spec.strategy.pause"),
         ("windows", [{"zone": "Nowhere/Else"}], "spec.windows[0]"),
         ("checks", [{"name": "a", "query": "up", "success": "result <"}], "spec.checks[0]"),
-        ("checks", [{"name": "a", "judge": {"metrics": 7}}], "spec.checks[0]"),
+        ("checks", [{"name": "a", "judge": {"metrics": 7}}], "spec.checks[0].judge.metrics"),
         ("targetRef", {"name": "shop"}, "spec.targetRef"),
         ("service", {"name": "shop", "port": 80}, "spec.service"),
         ("provider", {"smoke": {}}, "spec.provider.smoke"),
