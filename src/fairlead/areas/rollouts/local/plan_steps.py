@@ -51,7 +51,9 @@ class PlanFiles:
         return self._folder / key
 
 
-def handlers(target: workloads.DeployTarget, files: PlanFiles) -> outbox.Handlers:
+def handlers(
+    target: workloads.DeployTarget, files: PlanFiles, answers: workloads.Answers | None = None
+) -> outbox.Handlers:
     async def apply(
         effect: plan_step.ApplyVersion, _: outbox.EffectContext
     ) -> plan_step.Applied | plan_step.NotApplied:
@@ -60,6 +62,7 @@ def handlers(target: workloads.DeployTarget, files: PlanFiles) -> outbox.Handler
             asked = workloads.read(msgspec.json.decode(text))
             if asked.name != effect.rollout:
                 return plan_step.NotApplied(f"the file is of another workload: {asked.name}")
+            workloads.check_answers(asked, answers)
             await target.keep(asked)
             await target.remember(asked.words)
         except errors.Unavailable:

@@ -63,10 +63,10 @@ class Local:
         )
         self._told: dict[str, Observation] = {}
 
-    @property
-    def handlers(self) -> outbox.Handlers:
+    def handlers(self, answers: workloads.Answers) -> outbox.Handlers:
         files = plan_steps.PlanFiles(self.machine.folder)
-        return {**handlers.handlers(self.world), **plan_steps.handlers(self.machine, files)}
+        steps = plan_steps.handlers(self.machine, files, answers)
+        return {**handlers.handlers(self.world), **steps}
 
     @contextlib.asynccontextmanager
     async def beside(self, engine: service.Engine) -> AsyncIterator[None]:
@@ -133,14 +133,15 @@ def platform(chosen: settings_.Settings) -> parts.Platform:
 
     usual = bool(chosen.measures.prometheus_url)
     here = Local(folder(chosen), asked, prometheus=usual)
+    answers = _answers(chosen, here.stats)
     services = (
         Services()
         .provided(TRAFFIC_STATS, here.stats)
         .provided(workloads.DEPLOY_TARGET, here.machine)
-        .provided(workloads.ANSWERS, _answers(chosen, here.stats))
+        .provided(workloads.ANSWERS, answers)
         .provided(WORKLOAD_LOGS, here.machine)
     )
-    return parts.Platform({here.machine.queue: here.handlers}, here.beside, services)
+    return parts.Platform({here.machine.queue: here.handlers(answers)}, here.beside, services)
 
 
 def _answers(chosen: settings_.Settings, stats: EnvoyStats) -> workloads.Answers:

@@ -10,6 +10,7 @@ from fairlead import errors
 from fairlead.areas.rollouts.domain import plan_step
 from fairlead.areas.rollouts.local.plan_steps import PlanFiles, handlers
 from fairlead.areas.rollouts.workloads import DeployRequest, WorkloadWords
+from fairlead.checks.spec import Check
 from fairlead.engine import outbox
 
 KEY = "dev/shop/4f1c.json"
@@ -71,6 +72,21 @@ async def test_what_cannot_be_applied_says_why(tmp_path: Path) -> None:
     assert (await applied(files, taken)).reason == "port already taken: 8080"
     told = await applied(files, Target(), name="prod/shop")
     assert told.reason == "the file is of another workload: dev/shop"
+
+
+async def test_a_version_whose_checks_nobody_answers_is_not_applied(tmp_path: Path) -> None:
+    files, target = PlanFiles(tmp_path), Target()
+    files.put(KEY, json.dumps(FILE | {"checks": [{"name": "a", "query": "up"}]}))
+
+    def nobody(check: Check, name: str) -> list[tuple[str, str]]:
+        return [("query", f"nobody answers {check.query} of {name}")]
+
+    handler: Any = handlers(target, files, nobody)[plan_step.ApplyVersion]
+    effect = plan_step.ApplyVersion("dev/shop", KEY, "a plan")
+    answer = await handler.perform(effect, outbox.EffectContext)
+
+    assert answer.reason == "checks[0].query: nobody answers up of dev/shop"
+    assert target.kept == []
 
 
 async def test_a_machine_that_does_not_answer_is_asked_again(tmp_path: Path) -> None:
