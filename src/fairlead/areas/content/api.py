@@ -83,6 +83,7 @@ async def propose_release(request: Request, caller: Deployer) -> Steered:
             "this control plane performs no releases of content", hint="run it with fairlead up"
         )
     asked = rules.proposed(await bodies.plain(request))
+    await context.engine.read(lambda session: door.check_order(session, asked))
     receipt = await door.propose(context.intake, caller, asked, queue)
     return await _steered(request, receipt)
 

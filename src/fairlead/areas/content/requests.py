@@ -120,6 +120,21 @@ def read(
     )
 
 
+def check_order(session: protocol.Session, asked: rules.Proposed) -> None:
+    """Rejected where the version must go through another environment first."""
+    before = rules.read(asked.release).after
+    if not before or asked.emergency:
+        return
+    found = None
+    with contextlib.suppress(errors.NotFound):
+        found = find(session, before)
+    if found is None or found.stable != asked.version:
+        raise errors.Rejected(
+            f"{asked.version} is not stable in {before}",
+            hint="release it there first, or here as an emergency release",
+        )
+
+
 async def propose(
     door: intake.Intake, caller: intake.Caller, asked: rules.Proposed, queue: str
 ) -> messages.Receipt:

@@ -160,6 +160,28 @@ async def test_the_same_release_goes_through_stage_and_then_through_production(
     assert reached == {"stage/gathering": "10", "gathering": "10"}
 
 
+@pytest.mark.requirement("content 13")
+async def test_production_gets_only_what_is_stable_on_stage_unless_in_an_emergency(
+    plane: Plane,
+) -> None:
+    production = {**plane.file, "after": "stage"}
+    first = await plane.propose(stable="1.0.1", release=production)
+    assert first.status_code == 400
+    assert "1.0.2 is not stable in stage/gathering" in first.text
+
+    stage = {**plane.file, "environment": "stage"}
+    await plane.propose(release=stage, emergency=True)
+    await plane.tell("approve", "paul", "stage/gathering")
+    await fakes.until(plane.site.engine, lambda one: one.stable == "1.0.2")
+
+    refused = await plane.propose("1.0.3", stable="1.0.1", release=production)
+    assert refused.status_code == 400
+    urgent = await plane.propose("1.0.3", stable="1.0.1", release=production, emergency=True)
+    assert urgent.json()["release"]["proposed"] == "1.0.3"
+    taken = await plane.propose(stable="1.0.1", release=production)
+    assert taken.json()["release"]["proposed"] == "1.0.2"
+
+
 def _bakes(name: str, one: view.Summary) -> bool:
     return (one.name, one.phase) == (name, "Baking")
 

@@ -103,6 +103,9 @@ class ReleaseWords(_Words, frozen=True):
 
     content: dict[str, Any]
     environment: str = ""
+    after: str = ""
+    """The environment whose stable version this must be already."""
+
     local: LocalWords | None = None
     kubernetes: KubernetesWords | None = None
     flag: FlagWords | None = None
@@ -150,6 +153,8 @@ class Intent:
     name: str
     plan: Plan
     place: Place
+    after: str = ""
+    """The release that must have made the version stable before; empty where none must."""
 
 
 def start(parent: StreamName, words: Mapping[str, object]) -> Send:
@@ -177,7 +182,8 @@ def read(content: object) -> Intent:
         _check_whole(words, plan)
     gathered.settle()
     name = f"{words.environment}/{described.name}" if words.environment else described.name
-    return Intent(name, plan, _place(words, described))
+    after = f"{words.after}/{described.name}" if words.after else ""
+    return Intent(name, plan, _place(words, described), after)
 
 
 def _place(words: ReleaseWords, described: description.Description) -> Place:
@@ -198,9 +204,12 @@ def _kubernetes(words: KubernetesWords) -> KubernetesService:
 
 
 def _check_place(words: ReleaseWords) -> None:
-    if words.environment and not _ENVIRONMENT.fullmatch(words.environment):
-        hint = "use up to 30 lower-case letters, digits and dashes"
-        raise refusal("environment", f"invalid name: {words.environment[:80]!r}", hint)
+    for field, name in (("environment", words.environment), ("after", words.after)):
+        if name and not _ENVIRONMENT.fullmatch(name):
+            hint = "use up to 30 lower-case letters, digits and dashes"
+            raise refusal(field, f"invalid name: {name[:80]!r}", hint)
+    if words.after and words.after == words.environment:
+        raise refusal("after", f"after itself: {words.after}", "name the environment before it")
     if (words.local is None) == (words.kubernetes is None):
         raise refusal("local", "not one place", "give either local or kubernetes")
     if words.local and not 0 < words.local.port <= _HIGHEST_PORT:

@@ -86,6 +86,8 @@ def test_a_deployment_may_have_its_variables_in_git() -> None:
         ({"local": None, "kubernetes": {**CLUSTER, "git": {"file": "x", "branch": "-x y"}}},
          "kubernetes.git"),
         ({"environment": "../x"}, "environment"),
+        ({"after": "../x"}, "after"),
+        ({"environment": "stage", "after": "stage"}, "after"),
         ({"content": {**CONTENT, "name": "A"}}, "name"),
         ({"steps": []}, "steps"),
         ({"linear": {"by": 25, "every": "2h"}}, "steps"),
