@@ -88,3 +88,30 @@ def test_who_may_not_push_is_told_without_the_token(
         warnings.simplefilter("ignore", ResourceWarning)
         del told
         gc.collect()
+
+
+def test_what_somebody_shall_merge_goes_to_a_branch_of_its_own(
+    repository: Path, where: str
+) -> None:
+    before, side = contents.git(repository, "rev-parse", "main"), "fairlead/gathering"
+
+    made, again = (
+        Remote(where).change("main", FILE, lambda _: b"new", "g: stable 1.0.2\n", side)
+        for _ in range(2)
+    )
+
+    assert made == again == contents.git(repository, "rev-parse", side)
+    assert contents.git(repository, "rev-parse", "main", f"{side}^").split() == [before, before]
+    newer = Remote(where).change("main", FILE, lambda _: b"newer", "g: stable 1.0.3\n", side)
+    assert newer == contents.git(repository, "rev-parse", side)
+    assert contents.git(repository, "rev-parse", f"{side}^") == before
+
+
+def test_a_branch_with_nothing_to_merge_goes(repository: Path, where: str) -> None:
+    side = "fairlead/gathering"
+    Remote(where).change("main", FILE, lambda _: b"new", "g: stable 1.0.2\n", side)
+
+    for _ in range(2):
+        assert Remote(where).change("main", FILE, lambda old: old, "nothing", side) is None
+
+    assert contents.git(repository, "branch", "--format=%(refname:short)") == "main"

@@ -59,3 +59,8 @@ class ContentSettings:
         " deploys from there; releases push to it.",
     )
     content_git_token_file: str = setting("", "File with a token that may push to it.")
+    content_git_requests: str = setting(
+        "",
+        "Kind of its host (`github`, `gitlab`, `gitea`): then releases open a pull request there,"
+        " and wait until somebody merges it; empty means that they push to the branch itself.",
+    )

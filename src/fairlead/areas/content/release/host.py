@@ -23,6 +23,7 @@ from fairlead.checks import wiring as checks
 from fairlead.checks.registry import Registry
 from fairlead.clients import credentials
 from fairlead.clients.git_push import Remote
+from fairlead.clients.pull_requests import pull_requests
 from fairlead.clients.unleash_admin import Admin
 from fairlead.engine import service
 from fairlead.engine.messages import queue_name
@@ -61,11 +62,12 @@ class Deployments:
 
     @contextlib.asynccontextmanager
     async def running(self) -> AsyncIterator[None]:
-        if self._local is None:
+        async with contextlib.AsyncExitStack() as opened:
+            if self._local is not None:
+                await opened.enter_async_context(self._local.running())
+            if self._repository is not None:
+                await opened.enter_async_context(self._repository.open())
             yield
-        else:
-            async with self._local.running():
-                yield
 
     async def deploy(self, name: str, place: Place, versions: Versions) -> Observed:
         if place.kubernetes is not None:
@@ -78,7 +80,8 @@ class Deployments:
                     "this control plane knows no git repository of the variables",
                     hint="set FAIRLEAD_CONTENT_GIT_URL",
                 )
-            await self._repository.write(name, place.kubernetes.git, versions)
+            if waits := await self._repository.write(name, place.kubernetes.git, versions):
+                return waits
             return await self._cluster.applied(place.kubernetes, versions)
         if self._local is None or place.local is None:
             raise errors.Unavailable(
@@ -134,8 +137,10 @@ def _cluster(chosen: ContentSettings) -> Cluster | None:
 def _repository(chosen: ContentSettings) -> Repository | None:
     if not chosen.content_git_url:
         return None
-    token = credentials.path(chosen.content_git_token_file)
-    return Repository(Remote(chosen.content_git_url, token))
+    where, token = chosen.content_git_url, credentials.path(chosen.content_git_token_file)
+    provider = chosen.content_git_requests
+    requests = pull_requests(provider, where, token) if provider else None
+    return Repository(Remote(where, token), requests)
 
 
 def _id(folder: Path) -> str:

@@ -1,31 +1,58 @@
 """The two variables in a file of a git repository, from where somebody else applies them.
 
-What reviews a release in Fairlead is its approval, so the change is pushed to the branch itself.
+What reviews a release in Fairlead is its approval, so the change is pushed to the branch itself;
+where only pull requests may change that, one is opened, and closed when it is no longer wanted.
 """
 
 import asyncio
+import contextlib
 import functools
 import re
+from collections.abc import AsyncIterator
 
 from fairlead import errors
 from fairlead.areas.content.domain.release.place import GitFile, Versions
+from fairlead.areas.content.release import shares
+from fairlead.areas.content.release.ports import Observed, Progress
 from fairlead.clients.git_push import Remote
+from fairlead.clients.pull_requests import Merge, PullRequests
 
 _HINT = "write STABLE_VERSION and CANARY_VERSION once each, as NAME: VALUE or name and value below"
 
 
 class Repository:
-    """The one repository of this installation."""
+    """The one repository of this installation; used inside `open`."""
 
-    def __init__(self, remote: Remote) -> None:
+    def __init__(self, remote: Remote, requests: PullRequests | None = None) -> None:
         self._remote = remote
+        self._requests = requests
 
-    async def write(self, name: str, at: GitFile, versions: Versions) -> None:
-        """Both variables by one commit; nothing where the file says so already."""
-        message = f"{name}: stable {versions.stable}, canary {versions.canary}\n"
-        await asyncio.to_thread(
-            self._remote.change, at.branch, at.file, lambda old: edited(old, versions), message
-        )
+    @contextlib.asynccontextmanager
+    async def open(self) -> AsyncIterator[None]:
+        async with self._requests.open() if self._requests else contextlib.nullcontext():
+            yield
+
+    async def write(self, name: str, at: GitFile, versions: Versions) -> Observed | None:
+        """Both variables by one commit, and what it waits for; None where the branch has them."""
+        told = f"{name}: stable {versions.stable}, canary {versions.canary}"
+        onto = f"fairlead/{shares.stem(name)}" if self._requests else ""
+
+        def change() -> str | None:
+            edit = functools.partial(edited, versions=versions)
+            return self._remote.change(at.branch, at.file, edit, f"{told}\n", onto)
+
+        commit = await asyncio.to_thread(change)
+        if self._requests is None:
+            return None
+        asked = Merge(onto, at.branch, told)
+        if commit is None:
+            # Merged later, one of before would deploy what nobody wants any more.
+            await self._requests.close(asked)
+            return None
+        stands = await self._requests.ensure(asked, commit)
+        if stands.refused:
+            return Observed(Progress.FAILED, f"closed and not merged: {stands.url}")
+        return Observed(Progress.WAITING, f"not merged yet: {stands.url}")
 
 
 def edited(text: bytes, versions: Versions) -> bytes:
