@@ -53,14 +53,14 @@ class Instance:
     process: "subprocess.Popen[str] | None" = None
     client: httpx.Client = field(default_factory=lambda: httpx.Client(timeout=20))
 
-    def start(self) -> "subprocess.Popen[str]":
+    def start(self, stderr: int = subprocess.PIPE) -> "subprocess.Popen[str]":
         command = [sys.executable, "-m", "fairlead", "content", "serve", str(self.file)]
         kept = {each: os.environ[each] for each in ("PATH", "HOME") if each in os.environ}
         versions = {"STABLE_VERSION": self.stable, "CANARY_VERSION": self.canary}
         settings = {"FAIRLEAD_CONTENT_DRAIN_SECONDS": "0.2", **self.variables}
         self.process = subprocess.Popen(
             [*command, "--listen", "127.0.0.1:0", *self.options],
-            stderr=subprocess.PIPE,
+            stderr=stderr,
             text=True,
             env={**kept, **versions, **settings},
         )

@@ -17,6 +17,7 @@ import pytest
 from fairlead.areas.content.domain.population import Channel, Population, parse_share
 from tests import content_service, contents
 from tests.content_service import Instance
+from tools.cluster.process import free_port
 
 SCHEMATHESIS = shutil.which("schemathesis") or ""
 V1 = "/api/gathering/v1/gathering_rules"
@@ -243,6 +244,38 @@ def test_schemathesis_finds_nothing_wrong_by_the_description_that_is_served(
 
     assert ran.returncode == 0, ran.stdout[-3000:]
     assert version(stable) == "1.0.1"
+
+
+def test_a_full_disk_under_its_log_costs_neither_answers_nor_the_share(
+    file: Path, tmp_path: Path
+) -> None:
+    share, port = tmp_path / "share.json", free_port()
+    content_service.set_share(share, "0")
+    options = ["--share-file", str(share), "--listen", f"127.0.0.1:{port}"]
+    instance = Instance(file, "1.0.1", "1.0.2", options, url=f"http://127.0.0.1:{port}")
+    full = os.open("/dev/full", os.O_WRONLY)
+    instance.start(full)
+    try:
+        until(lambda: answers(instance))
+        assert version(instance, "a") == "1.0.1"
+
+        # Each change is told in the log.
+        for told, got in (("100", "1.0.2"), ("0", "1.0.1"), ("100", "1.0.2")):
+            content_service.set_share(share, told)
+            until(lambda wanted=got: version(instance, "a") == wanted)
+    finally:
+        code = instance.stop()
+        instance.client.close()
+        os.close(full)
+
+    assert code == 0
+
+
+def answers(instance: Instance) -> bool:
+    try:
+        return instance.client.get(f"{instance.url}/readyz").status_code == 200
+    except httpx.TransportError:
+        return False
 
 
 async def test_a_stop_under_load_fails_no_request(file: Path) -> None:
