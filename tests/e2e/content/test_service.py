@@ -17,6 +17,7 @@ import pytest
 from fairlead.areas.content.domain.population import Channel, Population, parse_share
 from tests import content_service, contents
 from tests.content_service import Instance
+from tests.minisign import Signer
 from tools.cluster.process import free_port
 
 SCHEMATHESIS = shutil.which("schemathesis") or ""
@@ -121,6 +122,43 @@ def test_a_version_that_cannot_be_served_never_listens_and_the_old_instance_serv
         contents.write(tmp_path / "versions" / "1.0.3", broken)
 
     ended, told = Instance(stable.file, "1.0.1", "1.0.3").fails()
+
+    assert ended == expected[0]
+    assert expected[1] in told
+    assert "hint:" in told
+    assert "is serving" not in told
+    assert version(stable) == "1.0.1"
+
+
+AWAY = "http://127.0.0.1:9"
+
+
+@pytest.mark.requirement("content 4", "content 14", "content 15")
+@pytest.mark.parametrize(
+    ("more", "expected"),
+    [
+        (
+            {"pins": {"1.0.2": {"sha256": "0" * 64}}},
+            (6, "version 1.0.2 is not what was approved: its sum is "),
+        ),
+        (
+            {"pins": {"1.0.2": {"commit": "0" * 40}}},
+            (6, "the tag of version 1.0.2 was moved: approved was commit 000000000000"),
+        ),
+        ({"public_key": Signer().public}, (3, "version 1.0.1 is not signed: no SHA256SUMS")),
+        ({"source": {"git": f"{AWAY}/conditions.git"}}, (7, "the git repository did not answer")),
+        ({"source": {"archive": f"{AWAY}/{{version}}.zip"}}, (7, "the archive did not come")),
+    ],
+    ids=["other sum", "moved tag", "unsigned", "git away", "archive away"],
+)
+def test_what_nobody_vouches_for_or_does_not_come_never_listens(
+    tmp_path: Path, stable: Instance, more: dict[str, object], expected: tuple[int, str]
+) -> None:
+    words = {**json.loads(stable.file.read_text()), **more}
+    changed = tmp_path / "changed.json"
+    changed.write_text(json.dumps(words))
+
+    ended, told = Instance(changed, "1.0.1", "1.0.2").fails()
 
     assert ended == expected[0]
     assert expected[1] in told
