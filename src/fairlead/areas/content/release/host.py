@@ -80,7 +80,8 @@ class Deployments:
                     "this control plane knows no git repository of the variables",
                     hint="set FAIRLEAD_CONTENT_GIT_URL",
                 )
-            if waits := await self._repository.write(name, place.kubernetes.git, versions):
+            git, commits = place.kubernetes.git, place.commits
+            if waits := await self._repository.write(name, git, versions, commits):
                 return waits
             return await self._cluster.applied(place.kubernetes, versions)
         if self._local is None or place.local is None:

@@ -13,6 +13,7 @@ from fairlead.kubernetes.objects import Key, Object, Resource
 
 DEPLOYMENTS = Resource("apps", "v1", "deployments", "Deployment")
 CONFIG_MAPS = Resource("", "v1", "configmaps", "ConfigMap")
+COMMITS = "FAIRLEAD_CONTENT_COMMITS"
 SHARE_KEY = "share.json"
 _MANAGER = "fairlead-content"
 
@@ -30,10 +31,8 @@ class Cluster:
             {"name": "STABLE_VERSION", "value": versions.stable},
             {"name": "CANARY_VERSION", "value": versions.canary},
         ]
-        both = {versions.stable, versions.canary} & commits.keys()
-        if both:
-            value = " ".join(f"{each}={commits[each]}" for each in sorted(both))
-            env.append({"name": "FAIRLEAD_CONTENT_COMMITS", "value": value})
+        if pinned := versions.pinned(commits):
+            env.append({"name": COMMITS, "value": pinned})
         containers = [{"name": at.container, "env": env}]
         wanted = _object(at.namespace, at.deployment)
         wanted["spec"] = {"template": {"spec": {"containers": containers}}}

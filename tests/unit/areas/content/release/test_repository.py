@@ -23,12 +23,12 @@ spec:  # the service
 
 
 def test_the_entries_of_a_deployment_change_and_nothing_else() -> None:
-    then = edited(DEPLOYMENT, WANTED)
+    then = edited(DEPLOYMENT, WANTED, "")
 
     assert then == DEPLOYMENT.replace(b'"1.0.1"', b'"1.10"').replace(b"none", b'"1.11"')
     (container,) = yaml.safe_load(then)["spec"]["containers"]
     assert [each["value"] for each in container["env"]] == ["1.10", "kept", "1.11"]
-    assert edited(then, WANTED) == then
+    assert edited(then, WANTED, "") == then
 
 
 @pytest.mark.parametrize(
@@ -49,7 +49,7 @@ def test_the_entries_of_a_deployment_change_and_nothing_else() -> None:
     ],
 )
 def test_pairs_keep_the_way_they_are_written(text: bytes, expected: bytes) -> None:
-    assert edited(text, WANTED) == expected
+    assert edited(text, WANTED, "") == expected
 
 
 @pytest.mark.parametrize(
@@ -66,4 +66,28 @@ def test_where_it_is_not_plain_which_value_is_meant_nothing_is_changed(
     text: bytes, said: str
 ) -> None:
     with pytest.raises(errors.Rejected, match=said):
-        edited(text, WANTED)
+        edited(text, WANTED, "")
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ("FAIRLEAD_CONTENT_COMMITS=''\n", "FAIRLEAD_CONTENT_COMMITS='1.10=5f1d 1.11=7e9d'\n"),
+        (
+            'FAIRLEAD_CONTENT_COMMITS: "1.0.1=0a0b"  # pins\n',
+            'FAIRLEAD_CONTENT_COMMITS: "1.10=5f1d 1.11=7e9d"  # pins\n',
+        ),
+        (
+            '- name: FAIRLEAD_CONTENT_COMMITS\n  value: ""\n',
+            '- name: FAIRLEAD_CONTENT_COMMITS\n  value: "1.10=5f1d 1.11=7e9d"\n',
+        ),
+        ("# none\n", "# none\n"),
+    ],
+)
+def test_commits_that_were_approved_are_written_where_there_is_room_for_them(
+    before: str, after: str
+) -> None:
+    text = "STABLE_VERSION=1.10\nCANARY_VERSION=1.11\n"
+    pinned = WANTED.pinned({"1.10": "5f1d", "1.11": "7e9d", "1.9": "0a0b"})
+
+    assert edited(f"{text}{before}".encode(), WANTED, pinned).decode() == f"{text}{after}"

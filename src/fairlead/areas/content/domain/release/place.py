@@ -89,3 +89,8 @@ class Versions:
 
     stable: str
     canary: str = NO_VERSION
+
+    def pinned(self, commits: Mapping[str, str]) -> str:
+        """As FAIRLEAD_CONTENT_COMMITS has it; empty where no commit of theirs is known."""
+        known = sorted({self.stable, self.canary} & commits.keys())
+        return " ".join(f"{each}={commits[each]}" for each in known)
