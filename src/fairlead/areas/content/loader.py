@@ -85,8 +85,8 @@ async def _fetch(content: Description, version: str) -> _Fetched:
     key = content.key
     if key is not None:
         # Before it is unpacked: who did not sign it shall not reach the reader of archives.
-        signature = await archive.fetch(f"{where}.minisig", version)
-        signatures.verify(key, packed, signature, where)
+        signature = await archive.fetch(f"{where}{key.suffix}", version)
+        key.verify(packed, signature, where)
     sum_ = hashlib.sha256(packed).hexdigest()
     _check_pin(content.pins.get(version, Pin()), _Fetched({}, sum_), version)
     return _Fetched(await asyncio.to_thread(archive.unpack, packed, version), sum_)

@@ -10,8 +10,7 @@ import pytest
 
 from fairlead import errors
 from fairlead.areas.content import description, loader
-from tests import contents
-from tests.minisign import Signer
+from tests import contents, cosign, minisign
 
 
 def described(source: dict[str, str], **more: Any) -> description.Description:
@@ -68,12 +67,17 @@ async def test_a_folder_that_was_changed_is_refused_by_its_recorded_sum(tmp_path
         await loader.load(described({"directory": str(tmp_path)}, pins=pins), "1.0.2")
 
 
+@pytest.mark.parametrize(
+    ("signer", "suffix"),
+    [(minisign.Signer(), ".minisig"), (cosign.Signer(), ".sigstore.json")],
+    ids=["minisign", "cosign"],
+)
 async def test_an_archive_is_held_against_sum_and_signature_before_it_is_unpacked(
-    tmp_path: Path,
+    tmp_path: Path, signer: minisign.Signer | cosign.Signer, suffix: str
 ) -> None:
-    signer, packed = Signer(), archived(contents.version_files("1.0.2"))
+    packed = archived(contents.version_files("1.0.2"))
     (tmp_path / "1.0.2.tgz").write_bytes(packed)
-    (tmp_path / "1.0.2.tgz.minisig").write_bytes(signer.sign(packed))
+    (tmp_path / f"1.0.2.tgz{suffix}").write_bytes(signer.sign(packed))
     pins = {"1.0.2": {"sha256": hashlib.sha256(packed).hexdigest()}}
     source = {"archive": f"{tmp_path}/{{version}}.tgz"}
     content = described(source, pins=pins, public_key=signer.public)
@@ -91,7 +95,23 @@ async def test_a_tag_that_nobody_signed_is_refused_where_a_key_is_given(reposito
     contents.tag(repository, "1.0.2", contents.version_files("1.0.2"))
 
     with pytest.raises(errors.Rejected, match=r"version 1.0.2 is not signed"):
-        await loader.load(described({"git": str(repository)}, public_key=Signer().public), "1.0.2")
+        await loader.load(
+            described({"git": str(repository)}, public_key=minisign.Signer().public), "1.0.2"
+        )
+
+
+async def test_files_of_a_tag_are_those_whose_sums_cosign_signed(repository: Path) -> None:
+    signer, files = cosign.Signer(), contents.version_files("1.0.2")
+    sums = "".join(f"{hashlib.sha256(files[each]).hexdigest()}  {each}\n" for each in files)
+    signed = {"SHA256SUMS": sums.encode(), "SHA256SUMS.sigstore.json": signer.sign(sums.encode())}
+    contents.tag(repository, "1.0.2", {**files, **signed})
+    content = described({"git": str(repository)}, public_key=signer.public)
+    assert (await loader.load(content, "1.0.2")).edition.version == "1.0.2"
+
+    contents.tag(repository, "1.0.2", {"v2/more.json": b"{}"}, force=True)
+
+    with pytest.raises(errors.Rejected, match=r"not what was signed .*: v2/more.json"):
+        await loader.load(content, "1.0.2")
 
 
 def archived(files: dict[str, bytes]) -> bytes:

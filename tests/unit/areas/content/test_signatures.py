@@ -22,7 +22,7 @@ def signed(files: Mapping[str, bytes], signer: Signer = SIGNER) -> dict[str, byt
 def test_what_the_owner_of_the_key_signed_is_taken(legacy: bool) -> None:  # noqa: FBT001 - a parameter of the test
     key = signatures.parse_key(f"untrusted comment: minisign public key\n{SIGNER.public}\n")
 
-    signatures.verify(key, b"data", SIGNER.sign(b"data", legacy=legacy), "it")
+    key.verify(b"data", SIGNER.sign(b"data", legacy=legacy), "it")
 
 
 @pytest.mark.parametrize(
@@ -41,7 +41,7 @@ def test_what_the_owner_of_the_key_signed_is_taken(legacy: bool) -> None:  # noq
 )
 def test_anything_else_is_refused(data: bytes, signature: bytes, said: str) -> None:
     with pytest.raises(errors.Rejected, match=said):
-        signatures.verify(signatures.parse_key(SIGNER.public), data, signature, "it")
+        signatures.parse_key(SIGNER.public).verify(data, signature, "it")
 
 
 @pytest.mark.parametrize(
