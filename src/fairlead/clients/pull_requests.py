@@ -14,6 +14,8 @@ from fairlead.clients.host_api import HostApi, Request
 
 _SETTING = "FAIRLEAD_CONTENT_GIT_URL"
 _MOST_PAGES = 40
+_PAGE = "per_page=20&limit=20"
+"""In the words of each host; GitHub's requests have 25 KB, and an answer is bounded."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +168,7 @@ class PullRequests:
         """Page by page, as not every host can be asked for those of one branch."""
         query = f"{self._host.query(self._repository, wanted)}&state={state}"
         for page in range(1, _MOST_PAGES + 1):
-            listed = await self._ask("GET", f"{self._at}?{query}&page={page}")
+            listed = await self._ask("GET", f"{self._at}?{query}&{_PAGE}&page={page}")
             if not isinstance(listed, list) or not listed:
                 return None
             for each in map(self._read, listed):

@@ -42,6 +42,7 @@ async def test_one_is_opened_and_found_again_among_those_of_others(
     again = await client.ensure(WANTED, COMMIT)
 
     assert first == again == Standing(f"{host.url}/acme/ops/4")
+    assert all("per_page=20&limit=20" in each for each in host.asked if each.startswith("GET"))
     assert [(it.head, it.base, it.title) for it in host.pulls[3:]] == [
         (WANTED.head, WANTED.base, WANTED.title)
     ]
