@@ -1,4 +1,4 @@
-"""Processes of this machine whose share is a flag: a new one knows it while Unleash is away."""
+"""Processes of this machine while Unleash is away, and while its disk is full."""
 
 import asyncio
 from pathlib import Path
@@ -6,11 +6,16 @@ from pathlib import Path
 import aiohttp
 import pytest
 
+from fairlead import errors
+from fairlead.areas.content.domain.population import EVERYBODY, Population
 from fairlead.areas.content.domain.release.place import Flag, LocalService, Place, Versions
+from fairlead.areas.content.release import shares
 from fairlead.areas.content.release.local import LocalDeployments
 from fairlead.areas.content.release.ports import Progress
+from fairlead.areas.content.service import own_share
 from fairlead.clients.processes import clean_up
 from tests import contents
+from tests.durability import cramped
 from tests.unit.clients.test_unleash import Unleash, flexible
 from tools.cluster.process import free_port
 
@@ -43,6 +48,41 @@ async def test_an_instance_that_starts_without_unleash_goes_by_what_others_heard
                 assert await _version(port) == "1.0.3"
     finally:
         await clean_up(tmp_path / "content" / "processes", drain_seconds=2.0)
+
+
+async def test_a_full_disk_leaves_old_instances_and_the_old_share_in_force(tmp_path: Path) -> None:
+    for version in ("1.0.1", "1.0.2"):
+        contents.write(tmp_path / "versions" / version, contents.version_files(version))
+    source = {"directory": str(tmp_path / "versions")}
+    words, port = {"name": "gathering", "kind": "gathering", "source": source}, free_port()
+    place, folder = Place(words, local=LocalService(port)), tmp_path / "content"
+    deployments, share = LocalDeployments(folder, {}), shares.Shares(folder, None, None)
+    everybody = Population("1.0.2-1", EVERYBODY)
+    empty = tmp_path / "empty"
+    empty.touch()
+    try:
+        async with deployments.running():
+            await share.set("gathering", place, Population("1.0.2-1"))
+            await _ready(deployments, place, Versions("1.0.1"))
+
+            with cramped.full_disk(empty):
+                with pytest.raises(OSError, match="File too large"):
+                    await deployments.deploy(
+                        "gathering", LocalService(port), place, Versions("1.0.1", "1.0.2")
+                    )
+                with pytest.raises(errors.Unavailable, match="cannot write the share"):
+                    await share.set("gathering", place, everybody)
+
+            assert await _version(port) == "1.0.1"
+            kept = shares.file(folder, "gathering").read_bytes()
+            assert own_share.parse(kept) == Population("1.0.2-1")
+            await _ready(deployments, place, Versions("1.0.1", "1.0.2"))
+            await share.set("gathering", place, everybody)
+            async with asyncio.timeout(30):
+                while await _version(port) != "1.0.2":
+                    pass
+    finally:
+        await clean_up(folder / "processes", drain_seconds=2.0)
 
 
 async def _ready(deployments: LocalDeployments, place: Place, versions: Versions) -> None:

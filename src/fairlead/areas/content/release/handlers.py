@@ -125,6 +125,9 @@ async def _retried(seconds: float) -> AsyncIterator[None]:
     except TimeoutError as error:
         hint = "it is asked again"
         raise errors.Unavailable(f"no answer within {seconds:g} s", hint=hint) from error
+    except OSError as error:
+        told = f"cannot write: {error.strerror or type(error).__name__}"
+        raise errors.Unavailable(told, hint="is the disk full?") from error
     except errors.FairleadError as error:
         told = redacted(error.message)[:_MOST_TOLD]
         raise errors.Unavailable(told, hint=error.hint) from error

@@ -1,6 +1,7 @@
 """Effects of a release: performed by ports, and whatever goes wrong is told as an answer."""
 
 import datetime as dt
+import errno
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -84,6 +85,7 @@ async def test_a_share_and_a_deployment_are_confirmed_under_their_order() -> Non
     [
         (errors.Rejected("no: https://me:secret@x/", hint="wait"), r"no: https://…@x/"),
         (TimeoutError(), r"no answer within \d+ s"),
+        (OSError(errno.ENOSPC, "No space left on device"), "cannot write: No space left on device"),
     ],
 )
 async def test_trouble_is_asked_for_again_and_tells_no_secrets(
