@@ -82,15 +82,17 @@ async def released(here: Plane, version: str, **more: Any) -> tuple[str, str]:
 
 
 @pytest.mark.requirement("content 7", "content 8", "content 9")
-@pytest.mark.parametrize("check", [LIMIT, JUDGE], ids=["limit", "judge"])
+@pytest.mark.parametrize(
+    ("check", "bake"), [(LIMIT, "12s"), (JUDGE, "20s")], ids=["limit", "judge"]
+)
 async def test_archives_against_configurations_promote_a_good_version_and_revert_a_bad_one(
-    tmp_path: Path, server: PrometheusServer, check: dict[str, Any]
+    tmp_path: Path, server: PrometheusServer, check: dict[str, Any], bake: str
 ) -> None:
     settings = {
         "FAIRLEAD_PROMETHEUS_URL": server.url,
         "FAIRLEAD_PROMETHEUS_TICK_SECONDS": "0.5",
     }
-    more = {"steps": [{"share": 50, "bake": "20s"}], "checks": [{"initialDelay": "6s", **check}]}
+    more = {"steps": [{"share": 50, "bake": bake}], "checks": [{"initialDelay": "6s", **check}]}
     async with plane(tmp_path, settings, more) as here:
         # One instance, so that its counts are those of all.
         here.file["local"]["replicas"] = 1
