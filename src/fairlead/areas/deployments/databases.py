@@ -25,7 +25,7 @@ from fairlead.areas.deployments.migrations.files import Migration
 from fairlead.clients.postgres import administration, connection
 
 T = TypeVar("T")
-_OPAQUE = "the migrations are a program, and its SQL cannot be evaluated: DOWNTIME"
+_OPAQUE = "the migrations are a program that does not say its SQL: DOWNTIME"
 
 
 def report(step: PerformStep, status: StepStatus = StepStatus.DONE, error: str = "") -> ReportStep:
@@ -63,6 +63,16 @@ class Databases(abc.ABC):
 
     @abc.abstractmethod
     def keep(self, work: Work, credentials: Mapping[str, str]) -> None: ...
+
+    def run_command(self, work: Work, user: administration.NewUser) -> None:
+        raise errors.Rejected(
+            f"no programs run here, so none migrates {work.database}: {user.name}",
+            hint="bring migrations as a folder of SQL files",
+        )
+
+    def asked(self, work: Work) -> Sequence[Migration] | None:
+        """What the program says is pending; None where it cannot be asked."""
+        return None if work.command else ()
 
     def run_task(self, work: Work, token: str) -> str:
         """Begin the task that migrates, once for each token; its name."""
@@ -105,12 +115,13 @@ class Databases(abc.ABC):
     def evaluate(self, step: PerformStep) -> ReportStep:
         """What cannot be evaluated needs downtime, with that reason."""
         work = _work(step)
-        if work.task is not None:
-            return _found(step, Impact.DOWNTIME, (_OPAQUE,))
-        if not work.migrations:
-            return _found(step, Impact.NOP, ())
         try:
-            url, wanted = self._database(work), self.migrations(work)
+            wanted = self._wanted(work)
+            if wanted is None:
+                return _found(step, Impact.DOWNTIME, (_OPAQUE,))
+            if not wanted:
+                return _found(step, Impact.NOP, ())
+            url = self._database(work)
             asked = evaluation.Request(url, wanted, self._scratch_url, self._pg_dump)
             found = evaluation.evaluate(asked)
         except errors.Unavailable:
@@ -122,14 +133,20 @@ class Databases(abc.ABC):
 
     def pending(self, work: Work) -> int | None:
         """How many migrations it waits for; None where that cannot be told yet."""
-        if not work.migrations:
-            return None
         try:
-            told = runner.status(self._database(work), self.migrations(work))
+            if not (wanted := self._wanted(work)):
+                return None if wanted is None else 0
+            told = runner.status(self._database(work), wanted)
         except errors.FairleadError:
             # No such database or no such files yet: the plan takes them for pending.
             return None
         return sum(state != "applied" for _, state in told)
+
+    def _wanted(self, work: Work) -> Sequence[Migration] | None:
+        """All of its migrations, or those that its program says are pending."""
+        if work.task is not None:
+            return None
+        return self.migrations(work) if work.migrations else self.asked(work)
 
     def migrations(self, work: Work) -> Sequence[Migration]:
         return files.parse(json.loads(self.brought(work)))
@@ -149,7 +166,7 @@ class Databases(abc.ABC):
         if not known or known.get("username") != name:
             user = administration.NewUser(name, secrets.token_urlsafe(32))
             admin.rotate(work.database, user, retire=False)
-            self.keep(work, self._made(work, user))
+            self.keep(work, self.made(work, user))
             known = {"username": name, "password": user.password}
         user = administration.NewUser(name, known["password"])
         admin.rotate(work.database, user)
@@ -157,7 +174,7 @@ class Databases(abc.ABC):
     def _database(self, work: Work) -> str:
         return connection.of_database(self.url(work), work.database)
 
-    def _made(self, work: Work, user: administration.NewUser) -> dict[str, str]:
+    def made(self, work: Work, user: administration.NewUser) -> dict[str, str]:
         """As applications read them; a socket's folder is a host that no URL has in front."""
         where = connection.address(self.url(work))
         mine = f"{quote(user.name)}:{quote(user.password, safe='')}"

@@ -29,6 +29,9 @@ class Place(Protocol):
     def hand_over(self, work: Work, token: str) -> None:
         """See to it that the application has credentials for the database."""
 
+    def run_command(self, work: Work, user: administration.NewUser) -> None:
+        """Let the application's own program migrate, signed in as this user."""
+
     def run_task(self, work: Work, token: str) -> str:
         """Begin the task that migrates, once for each token; its name."""
 
@@ -92,10 +95,14 @@ async def _tried(step: str, work: Callable[[], Answer | object]) -> Answer:
 def _run(place: Place, work: Work, token: str) -> Answer:
     if work.task is not None:
         return migration.StepUnderway(migration.RUN, place.run_task(work, token))
-    if work.migrations:
-        url = connection.of_database(place.url(work), work.database)
+    if work.command or work.migrations:
         with server(place, work).login(work.database) as user:
-            runner.run(connection.as_user(url, user.name, user.password), place.migrations(work))
+            if work.command:
+                place.run_command(work, user)
+            else:
+                url = connection.of_database(place.url(work), work.database)
+                signed_in = connection.as_user(url, user.name, user.password)
+                runner.run(signed_in, place.migrations(work))
     return migration.StepDone(migration.RUN)
 
 

@@ -196,8 +196,10 @@ class Administration:
         self._do(server, sql.SQL("DROP ROLE IF EXISTS {}").format(user))
 
     @contextlib.contextmanager
-    def login(self, name: str) -> Iterator[NewUser]:
+    def login(self, name: str, *, reads: bool = False) -> Iterator[NewUser]:
         """A user for SQL that is not trusted, as long as the block runs: the owner and no more.
+
+        One that `reads` begins with transactions that write nothing; it may ask for others.
 
         The session is its own from the start, so no `RESET ROLE` leads back to the administrator.
         """
@@ -209,6 +211,10 @@ class Administration:
                     self._remove(server, name, left)
         user = NewUser(f"{name}_m{secrets.token_hex(3)}", secrets.token_urlsafe(32))
         self.rotate(name, user, retire=False)
+        if reads:
+            with self._connect("") as server:
+                calm = sql.SQL("ALTER ROLE {} SET default_transaction_read_only = on")
+                self._do(server, calm.format(sql.Identifier(user.name)))
         try:
             yield user
         finally:

@@ -47,6 +47,9 @@ class Here:
 
     def hand_over(self, work: Work, token: str) -> None: ...
 
+    def run_command(self, work: Work, user: administration.NewUser) -> None:
+        raise AssertionError(user)
+
     def run_task(self, work: Work, token: str) -> str:
         raise AssertionError(token)
 

@@ -80,6 +80,8 @@ class Database:
     """Where its SQL files are stored, beside the template; empty: it has none."""
 
     task: Task | None = None
+    command: str = ""
+    """Where the program that migrates it is stored; empty: none does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +111,9 @@ class Work:
 
     task: Task | None = None
     """What migrates instead of SQL files."""
+
+    command: str = ""
+    """Where the program is stored that does, on this machine; it may say what is pending."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -112,5 +112,6 @@ def _refuse_alembic(path: Path) -> None:
     if (path / "alembic.ini").exists() or (path / "env.py").exists():
         raise errors.Rejected(
             f"these are migrations of Alembic, which are programs: {path}",
-            hint="let Alembic write the SQL: alembic upgrade CURRENT:head --sql > 0001_head.sql",
+            hint="let Alembic write the SQL: alembic upgrade CURRENT:head --sql > 0001_head.sql;"
+            " or let a workload's migrate_command run it",
         )

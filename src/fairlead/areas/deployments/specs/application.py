@@ -116,6 +116,14 @@ class Container(_Part, frozen=True):
     mount_docker_socket: bool = False
 
 
+class MigrateCommand(_Part, frozen=True):
+    """A program that migrates a database by itself, on the machine of a workload."""
+
+    run: Annotated[list[str], msgspec.Meta(min_length=1)]
+    plan: list[str] = []
+    """Prints the SQL of what is pending and changes nothing, so that it can be evaluated."""
+
+
 class Postgres(_Part, frozen=True):
     """What a PostgreSQL database needs."""
 
@@ -128,6 +136,9 @@ class Postgres(_Part, frozen=True):
     migrate_container: Container | None = None
     migrations: str = ""
     """A folder of SQL files, seen from the application's file; instead of a container."""
+
+    migrate_command: MigrateCommand | None = None
+    """Instead of both, for a workload: its tool migrates, whichever that is."""
 
     run_outbox: bool = False
     outbox_delayable: bool = False

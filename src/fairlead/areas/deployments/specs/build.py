@@ -235,7 +235,7 @@ def _database(app: Application, environment: Environment, entry: DatabaseEntry) 
         given.server_group,
         tuple(given.db_extensions),
         name in environment.deployments.adopt_databases,
-        given.migrate_container is not None or bool(given.migrations),
+        bool(given.migrate_container or given.migrations or given.migrate_command),
     )
 
 

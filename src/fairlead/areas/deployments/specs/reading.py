@@ -16,6 +16,7 @@ from fairlead.errors import Problem
 from fairlead.values import one_of
 
 _ABOUT = "docs/reference/deployments.md has all fields"
+_MIGRATES = ("migrations", "migrate_command", "migrate_container")
 _SOURCES = ("value", "database", "blobstore", "from_env", "secret", "env_map", "o5")
 
 
@@ -138,16 +139,18 @@ def check_servers(app: Application, within: Cluster) -> None:
     if app.workload:
         said = "beside a cluster, which runs containers"
         raise validation.refusal("workload", said, "leave out the cluster")
-    known = [host.server_group_name for host in within.aws.rds_hosts]
-    _settle(
-        Problem(
-            f"databases[{n}].postgres.server_group",
-            f"unknown server group: {each.postgres.server_group}",
-            one_of(each.postgres.server_group, known) if known else "add it to aws.rds_hosts",
-        )
-        for n, each in enumerate(app.databases)
-        if each.postgres.server_group not in known
-    )
+    _settle(_not_in_cluster(app, [host.server_group_name for host in within.aws.rds_hosts]))
+
+
+def _not_in_cluster(app: Application, known: list[str]) -> Iterator[Problem]:
+    for n, each in enumerate(app.databases):
+        at, group = f"databases[{n}].postgres", each.postgres.server_group
+        if group not in known:
+            hint = one_of(group, known) if known else "add it to aws.rds_hosts"
+            yield Problem(f"{at}.server_group", f"unknown server group: {group}", hint)
+        if each.postgres.migrate_command:
+            said = "a cluster runs containers, and no commands"
+            yield Problem(f"{at}.migrate_command", said, "bring it as migrate_container")
 
 
 def _schedule(read: Schedule) -> Iterator[Problem]:
@@ -195,10 +198,10 @@ def _application(app: Application) -> Iterator[Problem]:
                 place, said = f"{at}.routes[{m}].target_container", route.target_container
                 yield Problem(place, f"unknown container: {said}", one_of(said, names))
     for n, database in enumerate(app.databases):
-        if database.postgres.migrate_container and database.postgres.migrations:
-            hint = "keep one of the two"
-            at = f"databases[{n}].postgres.migrations"
-            yield Problem(at, "beside migrate_container", hint)
+        given = [name for name in _MIGRATES if getattr(database.postgres, name)]
+        if len(given) > 1:
+            at = f"databases[{n}].postgres.{given[0]}"
+            yield Problem(at, f"beside {given[1]}", "keep one of the two")
 
 
 def _foreign(app: Application) -> Iterator[Problem]:

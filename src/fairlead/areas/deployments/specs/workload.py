@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from fairlead import errors, validation
 from fairlead.areas.deployments.domain.spec import Database, Flag, Server, TemplatePlace, Workload
 from fairlead.areas.deployments.specs import build, reading
-from fairlead.areas.deployments.specs.application import Application
+from fairlead.areas.deployments.specs.application import Application, DatabaseEntry
 from fairlead.areas.deployments.specs.environment import Environment
 from fairlead.areas.rollouts import workloads
 
@@ -71,11 +73,16 @@ def build_spec(
     databases = []
     planned = build.planned(app, environment, None, flags)
     for entry, database in zip(app.databases, planned.databases, strict=True):
-        text = build.bundle(built, entry)
-        key = f"{folder}/migrations/{build.digest(text)}.json" if text else ""
-        beside |= {key: text} if text else {}
+        brought = {"sql": build.bundle(built, entry), "command": _command(app, entry)}
+        keys = {
+            what: f"{folder}/migrations/{build.digest(text)}.json"
+            for what, text in brought.items()
+            if text
+        }
+        beside |= {key: brought[what] for what, key in keys.items()}
         secret = f"{folder}/{entry.name.lower()}.json"
-        databases.append(replace(database, server=SERVER, secret=secret, sql=key))
+        sql, command = keys.get("sql", ""), keys.get("command", "")
+        databases.append(replace(database, server=SERVER, secret=secret, sql=sql, command=command))
     text = _file(built, environment, machine, databases)
     place = TemplatePlace("", f"{folder}/{build.digest(text)}.json", "")
     spec = replace(
@@ -86,6 +93,16 @@ def build_spec(
         workload=Workload(folder, place.key),
     )
     return build.Built(spec, text, beside)
+
+
+def _command(app: Application, entry: DatabaseEntry) -> str:
+    """What migrates, as it is stored: it runs as the workload's program does."""
+    given = entry.postgres.migrate_command
+    if given is None:
+        return ""
+    program = app.workload["program"]
+    where = {"cwd": program.get("cwd"), "env": program.get("env", {})}
+    return json.dumps({**msgspec.to_builtins(given), **where}, sort_keys=True)
 
 
 def _file(

@@ -23,6 +23,7 @@ from fairlead.clients.postgres.server.wheel import installed_wheel
 from fairlead.engine import clock, outbox, service
 from fairlead.engine.messages import command_id, stream_name
 from fairlead.engine.store import protocol
+from fairlead.engine.testing import HandWoundClock
 from tests.fakes.checks import registry
 from tests.fakes.rollouts import FakePlatform
 
@@ -62,6 +63,8 @@ class Machine:
     server: str
     platform: FakePlatform = field(default_factory=FakePlatform)
     kept: Kept = field(default_factory=Kept)
+    postgres: dict[str, Any] = field(default_factory=lambda: {"migrations": "sql"})
+    """How the database is migrated."""
 
     def handlers(self, engine: Callable[[], service.Engine], wall: clock.Clock) -> outbox.Handlers:
         databases = Databases(self.server, self.folder, str(installed_wheel().programs / "pg_dump"))
@@ -90,7 +93,7 @@ class Machine:
     def spec(self, version: str, migrations: int, flags: tuple[Any, ...] = ()) -> build.Built:
         app: dict[str, Any] = {
             "name": "shop",
-            "databases": [{"name": "goods", "postgres": {"migrations": "sql"}}],
+            "databases": [{"name": "goods", "postgres": self.postgres}],
             "workload": {
                 "listen": 8080,
                 "replicas": 2,
@@ -111,11 +114,15 @@ class Machine:
         await engine.submit(stream, asked, command_id(f"request {version}"))
 
 
-async def ended(engine: service.Engine, version: str, settle: Any) -> dict[str, Any]:
-    """The deployment once it is over, in real time: a database is asked."""
+async def ended(
+    engine: service.Engine, version: str, settle: Any, wall: HandWoundClock | None = None
+) -> dict[str, Any]:
+    """The deployment once it is over, in real time unless a clock is wound: a database is asked."""
     async with asyncio.timeout(200):
         while True:
             found: dict[str, Any] = await settle(engine, f"deployment/{version}")
             if found["status"] in {"DONE", "FAILED", "TERMINATED"}:
                 return found
             await asyncio.sleep(0.05)
+            if wall is not None:
+                wall.advance(dt.timedelta(seconds=1))

@@ -98,6 +98,24 @@ def test_a_name_that_would_part_a_stacks_name_wrongly_is_refused(name: str) -> N
         reading.application({"name": name})
 
 
+def test_a_database_is_migrated_in_one_way_and_in_a_cluster_by_no_command() -> None:
+    command = {"migrate_command": {"run": ["migrate"]}, "server_group": "main"}
+    both = {**command, "migrations": "sql"}
+
+    with pytest.raises(errors.Invalid) as refused:
+        reading.application({"name": "shop", "databases": [{"name": "a", "postgres": both}]})
+    app = reading.application({"name": "shop", "databases": [{"name": "a", "postgres": command}]})
+    with pytest.raises(errors.Invalid) as elsewhere:
+        reading.check_servers(app, reading.cluster(CLUSTER))
+
+    (problem,) = refused.value.problems
+    assert (problem.path, problem.message) == (
+        "databases[0].postgres.migrations",
+        "beside migrate_command",
+    )
+    assert elsewhere.value.problems[0].path == "databases[0].postgres.migrate_command"
+
+
 def test_a_freeze_has_a_time_zone_and_ends_after_it_begins() -> None:
     freeze = {"from": "2030-01-02T00:00:00Z", "until": "2030-01-01T00:00:00Z"}
     naive = {"from": "2030-01-01T00:00:00", "until": "2030-01-02T00:00:00Z"}

@@ -46,6 +46,15 @@ def test_the_specification_names_the_rollout_and_where_its_files_are() -> None:
     assert json.loads(made.beside[goods.sql]) == SQL["goods"]
 
 
+def test_a_program_that_migrates_is_stored_beside_and_runs_as_the_workload_does() -> None:
+    command = {"run": ["alembic", "upgrade", "head"], "plan": ["./pending"]}
+    made = built(databases=[{"name": "goods", "postgres": {"migrate_command": command}}])
+
+    (goods,) = made.spec.databases
+    assert (goods.migrates, goods.sql) == (True, "")
+    assert json.loads(made.beside[goods.command]) == {**command, "cwd": None, "env": {"A": "b"}}
+
+
 def test_the_file_is_a_workload_with_a_variable_for_each_database() -> None:
     read = workloads.read(json.loads(built().template))
 

@@ -127,6 +127,7 @@ def _work(spec: DeploymentSpec, database: Database, *, rotate: bool) -> Work:
         database.secret,
         rotate,
         database.task,
+        database.command,
     )
 
 
