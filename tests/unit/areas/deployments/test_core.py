@@ -2,6 +2,7 @@
 
 import dataclasses
 import itertools
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -11,13 +12,13 @@ from fairlead.area import parts
 from fairlead.areas.deployments import area
 from fairlead.areas.deployments.domain import messages, migration
 from fairlead.areas.deployments.domain.classes import Impact
-from fairlead.areas.deployments.domain.spec import DeploymentSpec, Policy
+from fairlead.areas.deployments.domain.spec import DeploymentSpec, Freeze, Policy
 from fairlead.engine import clock, service, visibility
 from fairlead.engine.messages import command_id, stream_name
 from fairlead.engine.store import protocol, sqlite
 from fairlead.engine.testing import HandWoundClock, Play, crash_at_every_commit
 from tests.engines import events, state, tell, until
-from tests.unit.areas.deployments.domain.samples import SPEC
+from tests.unit.areas.deployments.domain.samples import SPEC, TWO
 from tests.unit.areas.deployments.recorded import RecordedPlatform
 
 MACHINES = parts.machines([parts.core(area.DEPLOYMENTS)])
@@ -311,3 +312,65 @@ async def test_a_newer_one_supersedes_those_that_wait(
             *("DONE", "TERMINATED", "DONE")
         ]
         assert (await state(engine, "deployment/d2"))["reason"] == "superseded by d3"
+
+
+async def test_nothing_begins_in_a_freeze_and_it_goes_on_by_itself_after_it(
+    sqlite_home: Any, wall: HandWoundClock
+) -> None:
+    hour, begins = timedelta(hours=1), wall.now()
+    freezes = (
+        Freeze(begins, begins + hour, "holidays"),
+        Freeze(begins + hour, begins + 2 * hour, "and the day after"),
+    )
+    spec = dataclasses.replace(SPEC, policy=Policy(freezes=freezes))
+    platform = RecordedPlatform(exists=True)
+    async with built(sqlite_home.store(), wall, platform).running() as engine:
+        await request(engine, "d1", spec)
+        waited = list[str]()
+        for freeze in freezes:
+
+            async def frozen(why: str = freeze.reason) -> bool:
+                found = await state(engine, "deployment/d1")
+                return bool(found["waits_for"] == f"end of a freeze: {why}")
+
+            await until(frozen)
+            waited += [each for each in platform.asked if each in {"PGUpsert", "CFPlan"}]
+            wall.advance(hour)
+        assert await ended(engine, wall, "d1") == "DONE"
+
+    assert waited == []
+
+
+async def test_what_asks_for_approval_waits_for_a_person_and_holds_the_others_back(
+    sqlite_home: Any, wall: HandWoundClock
+) -> None:
+    spec = dataclasses.replace(SPEC, policy=Policy(approve=True))
+    platform = RecordedPlatform(exists=True)
+    async with built(sqlite_home.store(), wall, platform).running() as engine:
+        for name in ("d1", "d2"):
+            await request(engine, name, spec)
+        await ended(engine, wall, "d1", "AVAILABLE")
+        waiting = [each for each in platform.asked if each in {"PGUpsert", "CFPlan"}]
+        await tell(engine, "deployment/d1", messages.Approve("ann"))
+        first = await ended(engine, wall, "d1")
+        await ended(engine, wall, "d2", "AVAILABLE")
+        await tell(engine, "deployment/d2", messages.Terminate("ann", "not today"))
+        found = await state(engine, "deployment/d1"), await status(engine, "stack/prod/shop")
+
+    assert waiting == []
+    assert (first, found[0]["approved"], found[1]) == ("DONE", "ann", "AVAILABLE")
+
+
+async def test_two_databases_are_migrated_beside_each_other(
+    sqlite_home: Any, wall: HandWoundClock
+) -> None:
+    platform = RecordedPlatform()
+    async with built(sqlite_home.store(), wall, platform).running() as engine:
+        await request(engine, "d1", TWO)
+
+        assert await ended(engine, wall, "d1") == "DONE"
+        for each in ("orders", "stock"):
+            told = await events(engine, f"postgres-migration/d1-PGMigrate.{each}-1")
+            assert told[-1] == "MigrationCompleted"
+    # Both were asked for before either had ended, and the stack is scaled up once, after both.
+    assert platform.asked[-1] == "ScaleUp"
