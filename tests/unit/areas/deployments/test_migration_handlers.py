@@ -1,7 +1,7 @@
 """A migration machine on the engine with a real PostgreSQL behind it."""
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -13,9 +13,10 @@ from fairlead.areas.deployments.domain import migration
 from fairlead.areas.deployments.domain.spec import Server, Work
 from fairlead.areas.deployments.migrations import files
 from fairlead.clients.postgres import administration, connection
-from fairlead.clients.postgres.server.running import Databases
+from fairlead.clients.postgres.server.running import Databases, PostgresServer
 from fairlead.engine import messages, service, visibility
 from fairlead.engine.store import sqlite
+from tests.engines import until
 
 pytestmark = pytest.mark.xdist_group("administration")
 NAME, STACK = "fairlead_test_machine", "test/machine"
@@ -57,7 +58,12 @@ class Here:
         raise AssertionError(task)
 
 
-async def ended(store: Path, url: str, wanted: Sequence[files.Migration]) -> list[str]:
+async def ended(
+    store: Path,
+    url: str,
+    wanted: Sequence[files.Migration],
+    meanwhile: Callable[[], Awaitable[None]] | None = None,
+) -> list[str]:
     kept = sqlite.SqliteStore(store)
     kept.migrate()
     handlers = migration_handlers.handlers(Here(url, wanted))
@@ -68,6 +74,8 @@ async def ended(store: Path, url: str, wanted: Sequence[files.Migration]) -> lis
             work = Work(Server("main"), NAME, STACK, migrations="shop")
             ask = migration.MigratePostgresDatabase("d1", work)
             await engine.submit(stream, ask, messages.command_id("ask"))
+            if meanwhile is not None:
+                await meanwhile()
             async with asyncio.timeout(60):
                 while not (await engine.read(lambda s: visibility.stream(s, stream))).ended_at:
                     await signal.wait()
@@ -163,3 +171,43 @@ async def test_the_login_of_a_run_is_gone_after_it_and_one_that_was_left_goes_wi
             "SELECT rolname FROM pg_roles WHERE starts_with(rolname, %s)", (f"{NAME}_m",)
         ).fetchall()
     assert found == []
+
+
+WAITS = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = %s"
+
+
+async def test_a_server_that_crashes_in_the_middle_of_a_migration_is_migrated_in_the_end(
+    tmp_path: Path,
+) -> None:
+    more = files.Migration("2", "2_more.sql", "INSERT INTO shop VALUES (1); LOCK TABLE held")
+    with PostgresServer() as server:
+        connect = administration.connector(server.databases.admin_url)
+        admin = administration.Administration(connect, STACK)
+        admin.upsert(administration.Database(NAME))
+        inside = connection.of_database(server.databases.admin_url, NAME)
+        with psycopg.connect(inside) as others:
+            others.execute("CREATE TABLE held ()")
+        admin.clean_up(NAME)
+        others = psycopg.connect(inside)
+        others.execute("LOCK TABLE held")
+
+        async def crash() -> None:
+            async def waits() -> bool:
+                with psycopg.connect(inside) as it:
+                    return it.execute(WAITS, (NAME,)).fetchone() != (0,)
+
+            # Its row is written, and it waits for the lock that somebody holds.
+            await until(waits)
+            server.restart("immediate")
+
+        events = await ended(tmp_path / "a.db", server.databases.admin_url, [GOOD, more], crash)
+        others.close()
+        with psycopg.connect(inside) as again:
+            rows = again.execute("SELECT id FROM shop").fetchall()
+            users = again.execute(
+                "SELECT rolname FROM pg_roles WHERE starts_with(rolname, %s)", (f"{NAME}_m",)
+            ).fetchall()
+
+    assert events[-1].startswith("MigrationCompleted")
+    assert rows == [(1,)], "what was cut was rolled back, and done once"
+    assert users == []
