@@ -1,18 +1,13 @@
 import json
-import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.unit.areas.deployments.migrations.conftest import dumped
 from tests.unit.cli.conftest import Run
 
 # They count copies on a server that workers share: one after the other.
 pytestmark = pytest.mark.xdist_group("evaluation")
-
-
-def dumped(pg_dump: str, url: str) -> str:
-    done = subprocess.run([pg_dump, url], capture_output=True, check=True, text=True)
-    return "\n".join(each for each in done.stdout.splitlines() if not each.startswith("\\"))
 
 
 def test_evaluate_says_the_class_and_changes_nothing(

@@ -1,6 +1,7 @@
 """A database with a table of every kind of trouble, and the pg_dump that knows its version."""
 
 import secrets
+import subprocess
 import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -82,11 +83,21 @@ def counting(target: str) -> Iterator[str]:
 
 @pytest.fixture
 def evaluate(target: str, pg_dump: str) -> Evaluate:
-    """Evaluates texts as migrations, one after the other."""
+    """Evaluates texts as migrations, one after the other; whatever they are, the target stays."""
 
     def run(*texts: str, **more: object) -> evaluation.Evaluation:
         found = [files.Migration(f"{at}", f"{at}_test.sql", text) for at, text in enumerate(texts)]
         request = evaluation.Request(target, found, pg_dump=pg_dump, **more)  # type: ignore[arg-type]  # by name
-        return evaluation.evaluate(request)
+        before = dumped(pg_dump, target)
+        try:
+            return evaluation.evaluate(request)
+        finally:
+            assert dumped(pg_dump, target) == before
 
     return run
+
+
+def dumped(pg_dump: str, url: str) -> str:
+    """All of a database, without what is another in each dump of it."""
+    done = subprocess.run([pg_dump, url], capture_output=True, check=True, text=True)
+    return "\n".join(each for each in done.stdout.splitlines() if not each.startswith("\\"))
