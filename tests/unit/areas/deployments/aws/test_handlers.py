@@ -127,6 +127,22 @@ class Site:
         given = {each["ParameterKey"]: each["ParameterValue"] for each in stack["Parameters"]}
         return stack["StackStatus"], given
 
+    def edit(self, change: Callable[[Any], None], **parameters: str) -> str:
+        """As a person does in the console; the count of services after it."""
+        name, cloudformation = f"{ENVIRONMENT}-shop", self.cloud.client("cloudformation")
+        template = cloudformation.get_template(StackName=name)["TemplateBody"]
+        body = template if isinstance(template, dict) else json.loads(template)
+        change(body)
+        given = {**self.stack()[1], **parameters}
+        cloudformation.update_stack(
+            StackName=name,
+            TemplateBody=json.dumps(body),
+            Parameters=[
+                {"ParameterKey": key, "ParameterValue": value} for key, value in given.items()
+            ],
+        )
+        return str(self.stack()[1]["DesiredCountWeb"])
+
     def tables(self) -> list[tuple[str, str]]:
         with psycopg.connect(connection.of_database(self.server, NAME)) as inside:
             return inside.execute(
@@ -290,3 +306,25 @@ async def test_a_stack_that_somebody_else_made_becomes_ours(site: Site) -> None:
     assert (found["status"], found["impact"], found["reason"]) == ("DONE", "DOWNTIME", "")
     assert "Theirs (AWS::SNS::Topic): Remove: DOWNTIME" in found["reasons"]
     assert site.stack()[1]["DesiredCountWeb"] == "1"
+
+
+async def test_what_somebody_changed_in_the_console_is_kept_or_told(site: Site) -> None:
+    async with site.engine().running() as engine:
+        await site.request(engine, "d1", built(ENVIRONMENT, site.server))
+        await site.ended(engine, "d1")
+        scaled = site.edit(lambda _: None, DesiredCountWeb="4")
+        await site.request(engine, "d2", built(ENVIRONMENT, site.server, version="v2"))
+        kept = await site.ended(engine, "d2")
+        after = site.stack()[1]
+        topic = {"Type": "AWS::SNS::Topic"}
+        site.edit(lambda template: template["Resources"].update(Theirs=topic))
+        await site.request(engine, "d3", built(ENVIRONMENT, site.server, version="v3"))
+
+        told = await site.ended(engine, "d3")
+
+    assert (scaled, kept["status"], kept["impact"]) == ("4", "DONE", "NOP")
+    # The count is theirs to choose; what no template of ours knows goes, with its reason.
+    assert (after["DesiredCountWeb"], after["ImageWebApp"]) == ("4", "registry.example/shop:v2")
+    assert (told["status"], told["impact"]) == ("DONE", "DOWNTIME")
+    assert "Theirs (AWS::SNS::Topic): Remove: DOWNTIME" in told["reasons"]
+    assert site.stack()[1]["DesiredCountWeb"] == "4"
