@@ -195,7 +195,6 @@ async def rolled_back(here: Here) -> dict[str, Any]:
 
 
 @pytest.mark.deadline(900)
-@pytest.mark.requirement("deployer S10")
 async def test_killed_in_the_middle_of_a_migration_it_ends_the_same(
     tmp_path: Path, server: str
 ) -> None:

@@ -6,14 +6,19 @@ import msgspec
 import pytest
 
 from fairlead.areas.deployments.domain import messages
+from fairlead.areas.deployments.domain.classes import Impact
 from fairlead.areas.deployments.domain.deployment import events as deployment_events
 from fairlead.areas.deployments.domain.deployment.state import Deployment, evolve, phase
 from fairlead.areas.deployments.domain.infrastructure import CLOUDFORMATION, StackStatus
 from fairlead.areas.deployments.domain.messages import StepStatus
+from fairlead.areas.deployments.domain.plan import build as plans
+from fairlead.areas.deployments.domain.plan.steps import Observation
+from fairlead.areas.deployments.domain.spec import Flag
 from fairlead.engine import service, visibility
 from fairlead.engine.messages import ChildEnded, parse_stream, stream_name
 from fairlead.engine.testing import HandWoundClock
 from tests.engines import events, state, tell, until
+from tests.unit.areas.deployments.domain.samples import flagged
 from tests.unit.areas.deployments.recorded import RecordedPlatform
 from tests.unit.areas.deployments.test_core import SEQUENCE, built, ended, request, status
 
@@ -120,3 +125,62 @@ async def test_late_double_and_foreign_messages_change_nothing(
         assert amid == before
         assert await events(engine, "deployment/d1") == done
         assert (await state(engine, "stack/prod/shop"))["status"] == "AVAILABLE"
+
+
+EVALUATED = ("PGUpsert", "PGEval", "CFPlan", "EvalJoin")
+PLANS = {
+    "P1": ((Flag.QUICK, Flag.SEQUENTIAL), Impact.NOP, ("CFUpsert",)),
+    "P2": ((Flag.SEQUENTIAL,), Impact.NOP, ("ScaleDown", "InfraMigrate", "PGMigrate", "ScaleUp")),
+    "P3": ((Flag.QUICK,), Impact.NOP, ("CFUpsert", "PGUpsert", "PGMigrate", "PGCleanup")),
+    "P4a": (
+        (),
+        Impact.DOWNTIME,
+        (*EVALUATED, "ScaleDown", "InfraMigrate", "PGMigrate", "PGCleanup", "ScaleUp"),
+    ),
+    "P4b": (
+        (),
+        Impact.BEFORE,
+        (*EVALUATED, "InfraMigrate", "PGMigrate", "PGCleanup", "VersionMigrate"),
+    ),
+    "P4c": ((), Impact.NOP, (*EVALUATED, "VersionMigrate")),
+    "P4d": ((), Impact.PARALLEL, (*EVALUATED, "CFUpsert", "PGMigrate", "PGCleanup")),
+}
+
+
+@pytest.mark.requirement(
+    "deployer P1",
+    "deployer P2",
+    "deployer P3",
+    "deployer P4",
+    "deployer P4a",
+    "deployer P4b",
+    "deployer P4c",
+    "deployer P4d",
+    "deployer P5",
+)
+@pytest.mark.parametrize("name", PLANS)
+async def test_a_run_takes_the_steps_of_its_plan_each_after_those_it_waits_for(
+    name: str, sqlite_home: Any, wall: HandWoundClock
+) -> None:
+    flags, impact, steps = PLANS[name]
+    spec = flagged(*flags)
+    shown = plans.build(spec, Observation(exists=True))
+    platform = RecordedPlatform(exists=True, impact=impact)
+    async with built(sqlite_home.store(), wall, platform).running() as engine:
+        await request(engine, "d1", spec)
+        assert await ended(engine, wall, "d1") == "DONE"
+        stream = stream_name("deployment", "d1")
+        told = await engine.read(lambda session: visibility.events(session, stream, limit=500))
+
+    began = {each.data["step"]: each.seq for each in told if each.type == "RunStep"}
+    done = {each.data["step"]: each.seq for each in told if each.type == "StepResult"}
+    assert sorted(began) == sorted(steps)
+    planned = (*shown.steps, *shown.branch(impact))
+    assert sorted(each.name for each in planned) == sorted(steps), "what is shown is what runs"
+    late = [
+        (each.name, before)
+        for each in planned
+        for before in each.depends_on
+        if began[each.name] < done[before]
+    ]
+    assert late == []

@@ -107,6 +107,7 @@ async def test_credentials_are_in_a_file_for_the_owner_alone_and_nowhere_else(
     assert str(kept["password"]) not in f"{found} {told}"
 
 
+@pytest.mark.requirement("deployer S10")
 async def test_a_version_that_is_rolled_back_fails_its_deployment_with_the_reason(
     server: str, store: protocol.Store, tmp_path: Path
 ) -> None:
