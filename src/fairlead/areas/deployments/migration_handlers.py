@@ -96,7 +96,8 @@ def _run(place: Place, work: Work, token: str) -> Answer:
     if work.task is not None:
         return migration.StepUnderway(migration.RUN, place.run_task(work, token))
     if work.command or work.migrations:
-        with server(place, work).login(work.database) as user:
+        # No lock of ours keeps two programs apart: one may outlive the worker that began it.
+        with server(place, work).login(work.database, alone=bool(work.command)) as user:
             if work.command:
                 place.run_command(work, user)
             else:

@@ -56,9 +56,10 @@ SELECT nspname FROM pg_namespace WHERE nspname NOT LIKE 'pg\\_%' AND nspname <> 
 ORDER BY nspname
 """
 _TERMINATE = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE usename = %s"
+_LOGINS = "SELECT rolname FROM pg_roles WHERE rolname ~ %s"
 # A run that was killed left its login; one that has a session is somebody's who works.
-_LEFT_LOGINS = """
-SELECT rolname FROM pg_roles WHERE rolname ~ %s
+_LEFT_LOGINS = f"""
+{_LOGINS}
   AND NOT EXISTS (SELECT FROM pg_stat_activity WHERE usename = rolname)
 """
 # A worker that lost its lease may still be at it: who looked a moment ago finds another world.
@@ -196,16 +197,18 @@ class Administration:
         self._do(server, sql.SQL("DROP ROLE IF EXISTS {}").format(user))
 
     @contextlib.contextmanager
-    def login(self, name: str, *, reads: bool = False) -> Iterator[NewUser]:
+    def login(self, name: str, *, reads: bool = False, alone: bool = False) -> Iterator[NewUser]:
         """A user for SQL that is not trusted, as long as the block runs: the owner and no more.
 
-        One that `reads` begins with transactions that write nothing; it may ask for others.
+        One that `reads` begins with transactions that write nothing; it may ask for others. One
+        that is `alone` ends the sessions of those before, which a dead worker may have left.
 
         The session is its own from the start, so no `RESET ROLE` leads back to the administrator.
         """
         with self._connect("") as server:
             self._is_ours(server, name)
-            for (left,) in _rows(server, _LEFT_LOGINS, _named_after(_checked(name), _LOGIN)):
+            before = _LOGINS if alone else _LEFT_LOGINS
+            for (left,) in _rows(server, before, _named_after(_checked(name), _LOGIN)):
                 # Another run may be removing the same one, or be about to sign in as it.
                 with contextlib.suppress(errors.FairleadError):
                     self._remove(server, name, left)

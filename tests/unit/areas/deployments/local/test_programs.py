@@ -1,6 +1,8 @@
 """A program that migrates by itself: what it plans is evaluated, then it is run by the owner."""
 
+import asyncio
 import datetime as dt
+import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,13 +12,19 @@ import psycopg
 import pytest
 
 from fairlead import errors
+from fairlead.areas.deployments import migration_handlers
+from fairlead.areas.deployments.domain import migration
+from fairlead.areas.deployments.domain.spec import Server, Work
 from fairlead.areas.deployments.local import programs
+from fairlead.areas.deployments.local.databases import Databases as Places
+from fairlead.areas.rollouts.local.plan_steps import PlanFiles
 from fairlead.clients.postgres import administration, connection
 from fairlead.clients.postgres.server.running import Databases
 from fairlead.engine import service
+from fairlead.engine.outbox import EffectContext
 from fairlead.engine.store import sqlite
 from fairlead.engine.testing import HandWoundClock
-from tests.engines import state
+from tests.engines import state, until
 from tests.unit.areas.deployments.local.place import DATABASE, STACK, Machine, ended
 
 # Such as Alembic: it knows by a table of its own which version a database has.
@@ -38,6 +46,9 @@ with psycopg.connect(os.environ["DATABASE_URL"], autocommit=True) as it:
 MADE = "CREATE TABLE goods (id int PRIMARY KEY)"
 NOTED = "ALTER TABLE goods ADD COLUMN note text"
 WIDER = "ALTER TABLE goods ALTER COLUMN id TYPE bigint"
+ASLEEP = """
+SELECT 1 FROM pg_stat_activity WHERE wait_event = 'PgSleep' AND starts_with(usename, %s)
+"""
 SIGNED_IN = {
     "dburl": "postgresql://u:hidden@h/d", "host": "h", "port": "1", "dbname": "d",
     "username": "u", "password": "hidden",
@@ -130,6 +141,38 @@ async def test_a_program_that_fails_breaks_the_stack_with_its_last_words(shop: S
     assert (found["status"], stack["status"]) == ("FAILED", "BROKEN")
     assert "ended with code 1: cannot migrate postgresql://" in found["reason"]
     assert "…@" in found["reason"], "without the password"
+
+
+@pytest.mark.xdist_group("administration")
+async def test_the_next_run_ends_what_a_dead_worker_left_running(
+    server: str, tmp_path: Path
+) -> None:
+    """A program outlives its worker, and two of them must not migrate at once."""
+    admin = administration.Administration(administration.connector(server), STACK)
+    admin.upsert(administration.Database(DATABASE))
+    sleeps = "import os, psycopg; psycopg.connect(os.environ['DATABASE_URL']).execute"
+    for name, body in (("first", f"{sleeps}('SELECT pg_sleep(3600)')"), ("second", "")):
+        text = json.dumps({"run": [sys.executable, "-c", body]})
+        PlanFiles(tmp_path).put(f"test/{name}.json", text)
+    performed = migration_handlers.handlers(Places(server, tmp_path))[migration.RunMigrations]
+
+    async def run(name: str) -> object:
+        work = Work(Server("local"), DATABASE, STACK, command=f"test/{name}.json")
+        context = EffectContext(migration.stream(name), name, 1)
+        return await performed.perform(migration.RunMigrations(work), context)
+
+    async def asleep() -> bool:
+        with psycopg.connect(server) as watching:
+            return bool(watching.execute(ASLEEP, (f"{DATABASE}_m",)).fetchone())
+
+    first = asyncio.create_task(run("first"))
+    await until(asleep)
+    second = await run("second")
+
+    assert second == migration.StepDone(migration.RUN)
+    ended = await asyncio.wait_for(first, 60)
+    assert isinstance(ended, migration.StepFailed)
+    assert "terminating connection due to administrator command" in ended.reason
 
 
 def test_a_program_that_does_not_end_is_ended() -> None:
