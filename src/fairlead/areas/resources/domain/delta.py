@@ -91,6 +91,8 @@ class Differ:
                 yield from self._items(at, items, before, shown)
                 return
         if not self.seal.is_same(spec, before):
+            if shown is not NOTHING and applied_.are_alike(spec, shown):
+                return
             why = "not written yet" if before is NOTHING else "changed in the spec"
             yield Change(at.path, spec, why)
         elif self._drifted(at, spec, shown):
@@ -104,7 +106,8 @@ class Differ:
         for name in before.keys() - spec.keys():
             inner = at.inside(self.model, name)
             # A key of a map is removed; a property that is left out is handed over as it is.
-            if not inner.place.is_declared:
+            is_there = at.known.observed is None or name in shown
+            if not inner.place.is_declared and is_there:
                 yield Change(inner.path, NOTHING, "removed from the spec")
 
     def _items(
@@ -122,7 +125,10 @@ class Differ:
             else:
                 assert old is not None
                 yield from self._value(inner, value, old[key], seen.get(key, NOTHING))
-        for key in (old or {}).keys() - spec.keys():
+        there = (
+            (old or {}).keys() if at.known.observed is None else seen.keys() & (old or {}).keys()
+        )
+        for key in there - spec.keys():
             yield Change(at.item(self.model, key).path, NOTHING, "removed from the spec")
 
     def _drifted(self, at: "_At", spec: Any, shown: Any) -> bool:

@@ -33,11 +33,15 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     if_match: str = ""
     """The version that was observed: whoever wrote in between is not overwritten."""
 
+    if_none_match: str = ""
+    """`*` where it must not be there: what somebody else made in between stays as it is."""
+
 
 def create(model: Model, url: str, spec: Json) -> Request:
     """Of what is not there yet; the body is the spec."""
     method: Literal["PUT", "POST"] = "PUT" if "PUT" in model.type.verbs else "POST"
-    return Request(method, url, [Reason("", "it does not exist")], spec)
+    only_new = "*" if method == "PUT" else ""
+    return Request(method, url, [Reason("", "it does not exist")], spec, if_none_match=only_new)
 
 
 def update(

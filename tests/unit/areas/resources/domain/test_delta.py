@@ -162,3 +162,16 @@ def test_a_list_without_keys_is_one_value() -> None:
     assert told(spec, beside) == {}
     spec["properties"]["zones"] = ["2"]
     assert told(spec, beside) == {"properties.zones": ["2"]}
+
+
+@pytest.mark.requirement("resources R26")
+def test_what_somebody_did_already_is_no_change() -> None:
+    spec = scale_set.spec()
+    spec["tags"] = {"tag2": "new"}
+    spec["properties"]["rules"] = []
+    shown = scale_set.observed(tags={"tag2": "new"})
+    shown["properties"]["rules"] = []
+
+    known = Known(SEAL.sealed(SETS, scale_set.spec()), shown)
+
+    assert DIFFER.changes(spec, known) == ()

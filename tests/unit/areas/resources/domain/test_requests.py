@@ -32,7 +32,8 @@ def test_nothing_changed_sends_nothing() -> None:
 
 def test_what_is_not_there_is_put_as_the_spec_says() -> None:
     assert requests.create(SETS, URL, scale_set.spec()) == requests.Request(
-        "PUT", URL, [requests.Reason("", "it does not exist")], scale_set.spec()
+        *("PUT", URL, [requests.Reason("", "it does not exist")], scale_set.spec()),
+        if_none_match="*",
     )
 
 
