@@ -58,7 +58,7 @@ class Differ:
 
     model: Model
     seal: applied_.Seal
-    policies: Mapping[str, Policy] = field(default_factory=dict)
+    policies: Mapping[str, str] = field(default_factory=dict)
     """By place; what is below follows."""
 
     def changes(self, spec: Json, known: Known) -> Sequence[Change]:

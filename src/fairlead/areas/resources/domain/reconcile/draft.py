@@ -1,0 +1,175 @@
+"""What a resource decides, gathered event by event, so that each part sees what came before."""
+
+import datetime as dt
+import hashlib
+import re
+from dataclasses import dataclass, field
+
+from fairlead.areas.resources.domain.reconcile import events as happened
+from fairlead.areas.resources.domain.reconcile import messages, pace
+from fairlead.areas.resources.domain.reconcile.events import Event
+from fairlead.areas.resources.domain.reconcile.messages import (
+    Declared,
+    ErrorClass,
+    Failure,
+    Observation,
+    Plan,
+)
+from fairlead.areas.resources.domain.reconcile.state import Resource, below, evolve
+from fairlead.engine.messages import (
+    CancelTimer,
+    Decision,
+    SetTimer,
+    StreamName,
+    Withdraw,
+    stream_name,
+)
+
+MACHINE = "resource"
+DEADLINE = dt.timedelta(hours=4)
+"""An operation that has not ended by then is no longer asked for."""
+
+VERIFICATIONS = 5
+"""What reads show after so many tries is believed: an API may answer with what was."""
+
+_TIMER = "wake"
+_PLAIN = re.compile(r"[^A-Za-z0-9._-]")
+_LONGEST_NAME = 60
+
+
+def stream(id_: str) -> StreamName:
+    """Readable, and one for each id; clouds do not tell ids apart by their case."""
+    folded = id_.strip("/").lower()
+    name = _PLAIN.sub("-", folded.rpartition("/")[2])[:_LONGEST_NAME]
+    return stream_name(MACHINE, f"{hashlib.sha256(folded.encode()).hexdigest()[:24]}-{name}")
+
+
+@dataclass(slots=True)
+class Draft:
+    """One decision in the making."""
+
+    state: Resource
+    now: dt.datetime
+    events: list[Event] = field(default_factory=list)
+    effects: list[messages.Effect] = field(default_factory=list)
+    timer: SetTimer | CancelTimer | None = None
+    withdraws: list[Withdraw] = field(default_factory=list)
+
+    @property
+    def declared(self) -> Declared:
+        assert self.state.declared is not None
+        return self.state.declared
+
+    @property
+    def next(self) -> int:
+        return self.state.order + 1
+
+    def record(self, event: Event) -> None:
+        self.events.append(event)
+        self.state = evolve(self.state, event)
+
+    def read(self) -> None:
+        """Of what was asked for before, no answer is awaited any more."""
+        self._drop()
+        self.record(happened.ReadStarted(self.next))
+        self.effects.append(messages.Read(self.state.order, self.declared, self.state.last))
+
+    def write(self, plan: Plan, observation: Observation) -> None:
+        # By which the plan was made; that of now has this very attempt in it.
+        last = self.state.last
+        self.record(happened.WriteStarted(self.next, plan, observation.sealed))
+        order = self.state.order
+        self.effects.append(messages.Write(order, self.declared, last, plan.digest))
+
+    def delete(self) -> None:
+        self.record(happened.DeletionStarted(self.next))
+        told = self.declared
+        asked = messages.Delete(self.state.order, told.type, told.version, told.id)
+        self.effects.append(asked)
+
+    def poll(self) -> None:
+        self.record(happened.PollStarted(self.next))
+        assert self.state.operation is not None
+        asked = messages.Poll(self.state.order, self.declared.id, self.state.operation)
+        self.effects.append(asked)
+
+    def operate(self, operation: messages.Operation, asked: dt.timedelta | None) -> None:
+        until = self._wake(pace.waited(pace.POLL, 0, self._salt, asked))
+        deadline = self.now + DEADLINE
+        self.record(happened.OperationStarted(self.next, operation, until, deadline))
+
+    def await_operation(
+        self, asked: dt.timedelta | None = None, failure: Failure | None = None
+    ) -> None:
+        tries = self.state.tries
+        if failure is None:
+            span = pace.waited(pace.POLL, tries, self._salt, asked)
+        else:
+            span = pace.after(failure, tries, self._salt)
+        self.record(happened.OperationAwaited(self.next, self._wake(span), failure))
+
+    def await_verification(
+        self, why: str, failure: Failure | None = None, *, is_busy: bool = False
+    ) -> None:
+        tries = self.state.tries
+        if failure is None:
+            span = pace.waited(pace.VERIFY, tries, self._salt)
+        else:
+            span = pace.after(failure, tries, self._salt)
+        until, differs = self._wake(span), failure is None and not is_busy
+        self.record(happened.VerificationAwaited(self.next, until, why, differs))
+
+    def back_off(self, failure: Failure) -> None:
+        until = self._wake(pace.after(failure, self.state.tries, self._salt))
+        self.record(happened.BackedOff(self.next, failure, until))
+
+    def settle(self, observation: Observation) -> None:
+        """Of what was written, the API shows something else: that is what it made of it."""
+        plan = self.state.sent.plan if self.state.sent else None
+        assert plan is not None
+        paths = tuple(each.path for each in plan.reasons)
+        made = {path: one for path, one in observation.settled.items() if below(path, paths)}
+        self.record(happened.Settled({**self.state.last.settled, **made}, paths))
+
+    def converge(self, observation: Observation) -> None:
+        known = observation.sealed == self.state.last.applied
+        every = self.declared.refresh
+        until = None if every is None else self._wake(pace.jittered(every, self._salt))
+        self.record(happened.Converged(self.next, None if known else observation.sealed, until))
+
+    def leave(self, *, released: bool) -> None:
+        self._drop()
+        self.record(happened.Gone(released))
+
+    def decision(self) -> Decision:
+        return Decision(
+            tuple(self.events),
+            tuple(self.effects),
+            (),
+            (self.timer,) if self.timer else (),
+            tuple(self.withdraws),
+        )
+
+    @property
+    def _salt(self) -> str:
+        """So that many resources that failed together do not come back together."""
+        return f"{self.declared.id} {self.next}"
+
+    def _wake(self, span: dt.timedelta) -> dt.datetime:
+        due = self.now + span
+        self.timer = SetTimer(_TIMER, due, messages.Wake(self.next))
+        return due
+
+    def _drop(self) -> None:
+        if self.state.until is not None:
+            self.timer = CancelTimer(_TIMER)
+        elif self.state.is_asking:
+            self.withdraws.append(Withdraw(messages.Read))
+
+
+def busy(why: str) -> Failure:
+    return Failure(ErrorClass.BUSY, why)
+
+
+def refused(why: str) -> Failure:
+    return Failure(ErrorClass.REFUSED, why)

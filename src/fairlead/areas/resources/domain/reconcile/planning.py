@@ -1,0 +1,77 @@
+"""What an API shows, held against what is declared: the observation, and the request for it.
+
+Whoever reads and whoever writes ask the same: a request is sent only if it comes out again.
+"""
+
+from typing import NamedTuple
+
+import msgspec
+
+from fairlead.areas.resources.domain import requests, validation
+from fairlead.areas.resources.domain.applied import Seal, with_attempted
+from fairlead.areas.resources.domain.delta import Differ, Known
+from fairlead.areas.resources.domain.model import Json, Model, found
+from fairlead.areas.resources.domain.reconcile.messages import (
+    Declared,
+    LastApplied,
+    Observation,
+    Plan,
+    Reason,
+)
+from fairlead.areas.resources.domain.requests import Request
+
+_STATE = ("properties", "provisioningState")
+_FAILED = frozenset({"failed", "canceled"})
+_DONE = _FAILED | {"succeeded"}
+
+
+class Planned(NamedTuple):
+    """What is told of it, and what would be sent."""
+
+    observation: Observation
+    request: Request | None = None
+
+
+def planned(
+    model: Model, seal: Seal, declared: Declared, last: LastApplied, observed: Json | None
+) -> Planned:
+    """By a declaration whose secrets were put in."""
+    spec = declared.properties
+    sealed = seal.sealed(model, spec)
+    if observed is None:
+        first = requests.create(model, declared.id, spec)
+        return Planned(Observation(exists=False, plan=_plan(seal, first), sealed=sealed), first)
+    # Where nothing was applied yet, it takes over what is there: only differences count.
+    applied = sealed if last.applied is None else last.applied
+    for attempted in last.attempted:
+        applied = with_attempted(model, spec, applied, attempted)
+    known = Known(applied, observed, last.settled)
+    differ = Differ(model, seal, declared.policies)
+    changes = differ.changes(spec, known)
+    state = found(observed, _STATE)
+    state = state if isinstance(state, str) else ""
+    broken = _frozen(model, seal, spec, last, observed)
+    request = None if broken else requests.update(model, declared.id, spec, observed, changes)
+    if request is None and state.lower() in _FAILED:
+        broken = broken or f"the API could not bring it there: {state}"
+    observation = Observation(
+        exists=True,
+        plan=None if request is None else _plan(seal, request),
+        sealed=sealed,
+        settled=differ.settled(spec, observed),
+        busy=state if state and state.lower() not in _DONE else "",
+        broken=broken,
+    )
+    return Planned(observation, request)
+
+
+def _frozen(model: Model, seal: Seal, spec: Json, last: LastApplied, observed: Json) -> str:
+    problems = validation.frozen(model, seal, spec, last.applied or {}, observed)
+    return "; ".join(str(each) for each in problems)
+
+
+def _plan(seal: Seal, request: Request) -> Plan:
+    reasons = tuple(Reason(each.path, each.why) for each in request.reasons)
+    # Its ETag may change while the request stays the same: it is that of the last read.
+    whole = msgspec.structs.replace(request, if_match="", reasons=[])
+    return Plan(request.method, reasons, seal.digest(msgspec.to_builtins(whole)))
