@@ -13,11 +13,13 @@ from pathlib import Path
 import msgspec
 
 from fairlead import errors, values
+from fairlead.areas.resources.domain.model import Model
 from fairlead.areas.resources.domain.reading import ResourceType
 
 _FORMAT = 1
 _AT = "@"
 _PREVIEW = "preview"
+_MOST_MODELS = 64
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
@@ -92,6 +94,24 @@ class Catalogue:
             return msgspec.json.decode(data, type=ResourceType)
         except msgspec.DecodeError as error:
             raise _unreadable(self._path) from error
+
+
+class Models:
+    """Types by name and version, decoded once; read again when the file was replaced."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._of = 0
+        self._known: dict[tuple[str, str], Model] = {}
+
+    def model(self, type_: str, version: str) -> Model:
+        changed = self._path.stat().st_mtime_ns if self._path.exists() else 0
+        if changed != self._of or len(self._known) >= _MOST_MODELS:
+            self._of, self._known = changed, {}
+        key = (type_.lower(), version)
+        if key not in self._known:
+            self._known[key] = Model.of(Catalogue(self._path).find(f"{type_}{_AT}{version}"))
+        return self._known[key]
 
 
 def write(path: Path, types: Iterable[ResourceType], files: Sequence[Path]) -> int:

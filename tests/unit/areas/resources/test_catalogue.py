@@ -1,5 +1,6 @@
 """What was ingested is found again, newest first, from one file that is never half there."""
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -102,3 +103,18 @@ def test_what_is_no_catalogue_is_said_to_be_none(tmp_path: Path, content: bytes)
 
     with pytest.raises(errors.Corrupt, match="not a catalogue of this version"):
         Catalogue(tmp_path / "c")
+
+
+def test_models_are_decoded_once_and_again_when_the_file_was_replaced(tmp_path: Path) -> None:
+    (first,) = read(robots({"Robot": {"properties": {"size": {"type": "string"}}}}))
+    (second,) = read(robots({"Robot": {"properties": {"arms": {"type": "string"}}}}))
+    catalogue.write(tmp_path / "types", [first], [])
+    models = catalogue.Models(tmp_path / "types")
+
+    one = models.model("acme.toys/robots", "2026-01-01")
+    assert models.model("Acme.Toys/robots", "2026-01-01") is one
+    catalogue.write(tmp_path / "types", [second], [])
+    os.utime(tmp_path / "types", ns=(1, 1))
+
+    (path,) = (each.path for each in models.model("Acme.Toys/robots", "2026-01-01").type.properties)
+    assert path == "arms"
