@@ -1,4 +1,4 @@
-"""What resources bring: descriptions of APIs, read as types of resources."""
+"""What resources bring: types read from descriptions, and what keeps each as declared."""
 
 from fairlead.area import Area, Command
 
@@ -9,8 +9,10 @@ RESOURCES = Area(
     core=f"{_HERE}.core:core",
     commands={
         "resources": Command(
-            f"{_HERE}.commands.resources:resources", "Read what APIs describe as resources."
+            f"{_HERE}.commands.resources:resources",
+            "Keep resources of any described API as declared.",
         )
     },
     settings=f"{_HERE}.settings:ResourcesSettings",
+    platform=f"{_HERE}.host:platform",
 )

@@ -1,22 +1,26 @@
-"""From a file and what an API shows to the one request that would bring both together."""
+"""From a file to what is declared, and what would be sent for it."""
 
 import dataclasses
-import secrets
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from fairlead import errors, validation
-from fairlead.areas.resources.domain import requests, urls
+from fairlead.areas.resources.domain import references, urls
 from fairlead.areas.resources.domain import validation as words
 from fairlead.areas.resources.domain.applied import Seal
-from fairlead.areas.resources.domain.delta import Differ, Known, Policy
+from fairlead.areas.resources.domain.delta import Policy
 from fairlead.areas.resources.domain.model import Json, Model
+from fairlead.areas.resources.domain.reconcile.messages import Declared, LastApplied
+from fairlead.areas.resources.domain.reconcile.planning import planned
 from fairlead.areas.resources.domain.requests import Request
+from fairlead.checks.rules import duration
 from fairlead.errors import Problem
 
 _ABOUT = "docs/reference/resources.md has all fields"
 _BODY = "properties"
+_NEVER = "never"
+_RETAIN = "retain"
 _Name = Annotated[str, msgspec.Meta(min_length=1)]
 
 
@@ -29,13 +33,19 @@ class CloudResource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
     """Where it stands: the URL of its type with names in it."""
 
     properties: Json
-    """Its body, as the type describes it."""
+    """Its body, as the type describes it; secrets by name."""
 
     api_version: str = ""
     """The newest that was ingested where it is left out."""
 
     policies: dict[str, Policy] = {}
     """What becomes of values that others changed, by path: enforce, ignore, init-only."""
+
+    deletion: Literal["delete", "retain"] = "delete"
+    """Whether the resource goes with its declaration."""
+
+    refresh: str = "1h"
+    """How often it is looked at though nothing was declared anew; or never."""
 
     @property
     def wanted_type(self) -> str:
@@ -46,29 +56,41 @@ def read(content: Any) -> CloudResource:
     return validation.convert(content, CloudResource, about=_ABOUT)
 
 
-def check(model: Model, wanted: CloudResource) -> None:
+def declared(model: Model, wanted: CloudResource) -> Declared:
     """Invalid with every mistake that can be told without asking the API."""
-    problems = [_in_body(each) for each in words.problems(model, wanted.properties)]
+    unnamed = references.resolved(wanted.properties, lambda name: name)
+    problems = [_in_body(each) for each in words.problems(model, unnamed)]
+    problems += [_in_body(each) for each in references.problems(model, wanted.properties)]
     if not urls.fits(model.type.url, wanted.resource_id):
         message = f"not an id of {model.type.type}"
         problems.append(Problem("resourceId", message, f"it looks like {model.type.url}"))
     if problems:
         raise errors.Invalid(problems)
+    every = None if wanted.refresh == _NEVER else duration(wanted.refresh, "refresh")
+    return Declared(
+        model.type.type,
+        model.type.version,
+        wanted.resource_id,
+        wanted.properties,
+        wanted.policies,
+        wanted.deletion == _RETAIN,
+        every,
+    )
 
 
-def plan(model: Model, wanted: CloudResource, observed: Json | None) -> Request | None:
-    """None where nothing has to change; Invalid where what is there can no longer change so."""
-    if observed is None:
-        return requests.create(model, wanted.resource_id, wanted.properties)
-    # Nothing was applied yet as far as a file knows: it takes over what is there, and every
-    # difference counts.
-    seal = Seal(secrets.token_bytes(32))
-    frozen = list(words.frozen(model, seal, wanted.properties, {}, observed))
-    if frozen:
-        raise errors.Invalid([_in_body(each) for each in frozen])
-    known = Known(seal.sealed(model, wanted.properties), observed)
-    changes = Differ(model, seal, wanted.policies).changes(wanted.properties, known)
-    return requests.update(model, wanted.resource_id, wanted.properties, observed, changes)
+def plan(
+    model: Model, seal: Seal, wanted: Declared, last: LastApplied, observed: Json | None
+) -> Request | None:
+    """None where nothing has to change; Invalid where what is there can no longer change so.
+
+    By a declaration whose secrets were put in.
+    """
+    if observed is not None:
+        applied = last.applied or {}
+        frozen = list(words.frozen(model, seal, wanted.properties, applied, observed))
+        if frozen:
+            raise errors.Invalid([_in_body(each) for each in frozen])
+    return planned(model, seal, wanted, last, observed).request
 
 
 def _in_body(problem: Problem) -> Problem:

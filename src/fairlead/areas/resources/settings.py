@@ -9,9 +9,24 @@ from fairlead.settings import setting
 class ResourcesSettings:
     """The API of a cloud."""
 
-    resources_api_url: str = setting(
-        "https://management.azure.com", "The API that resources are read from."
+    resources_cloud: str = setting(
+        "public", "Azure's cloud: public, usgovernment or china; it says both URLs below."
     )
+    resources_api_url: str = setting(
+        "", "The API that resources are in, if it is none of those, such as another's or a proxy."
+    )
+    resources_login_url: str = setting("", "Who gives out tokens, if it is none of those.")
     resources_token_file: str = setting(
         "", "File with a bearer token for it, read at every call, so that it may be rotated."
+    )
+    resources_tenant: str = setting("", "Tenant of an app registration, instead of a token.")
+    resources_client_id: str = setting("", "Its client id.")
+    resources_client_secret_file: str = setting("", "File with its secret.")
+    resources_secrets: str = setting(
+        "", "Folder of the secrets that specs name: a file each, with one line."
+    )
+    resources_key_file: str = setting(
+        "",
+        "File with the key by which secrets are compared, the same for all workers on a store;"
+        " by default one is made in the state folder.",
     )

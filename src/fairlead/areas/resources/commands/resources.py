@@ -1,33 +1,27 @@
-"""`fairlead resources ingest|kinds|describe|plan`: what would be asked, before anything is made."""
+"""`fairlead resources …`: what APIs describe, read and shown."""
 
-import asyncio
 import time
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import click
 
 from fairlead import errors, validation
 from fairlead.areas.resources import catalogue, descriptions
-from fairlead.areas.resources import plan as plans
-from fairlead.areas.resources.api import ResourceApi
 from fairlead.areas.resources.catalogue import Catalogue
-from fairlead.areas.resources.domain import requests
+from fairlead.areas.resources.commands import reconcile
 from fairlead.areas.resources.domain.classes import Class, ClassifiedProperty, Overrides
-from fairlead.areas.resources.domain.model import Json, Model
 from fairlead.areas.resources.domain.reading import ResourceType
-from fairlead.areas.resources.settings import ResourcesSettings
+from fairlead.areas.resources.host import CATALOGUE
 from fairlead.console import options, printing
 from fairlead.console.files import Document
 
-_FILE = Path("resources") / "catalogue"
 _ABOUT = "a file of overrides: classes by type and path"
 
 
 @click.group()
 def resources() -> None:
-    """Read what APIs describe as resources."""
+    """Keep resources of any described API as declared."""
 
 
 @resources.command()
@@ -89,49 +83,8 @@ def describe(type_: str, *, as_json: bool) -> None:
     printing.columns(("PROPERTY", "TYPE", "CLASS", "FROM", "NOTES"), rows)
 
 
-@resources.command()
-@click.argument("file")
-@click.option(
-    "--observed", metavar="FILE", help="What the API shows, in a file; by default it is asked."
-)
-@options.output
-def plan(file: str, observed: str | None, *, as_json: bool) -> None:
-    """Show the request that would bring a resource to its file, with a reason for each change.
-
-    Nothing is written. Secrets are left out of what is shown.
-    """
-    document = Document.read(file)
-    with document.placed():
-        wanted = plans.read(document.content)
-    model = Model.of(Catalogue(_path()).find(wanted.wanted_type))
-    with document.placed():
-        plans.check(model, wanted)
-        shown = _asked(wanted, model) if observed is None else _in_file(observed)
-        request = plans.plan(model, wanted, shown)
-    sent = [] if request is None else [requests.shown(model, request)]
-    if as_json:
-        printing.document({"requests": sent})
-        return
-    if not sent:
-        click.echo("nothing to change")
-    for each in sent:
-        click.echo(f"{each.method} {each.url}")
-        printing.columns(("PATH", "WHY"), [(one.path, one.why) for one in each.reasons])
-
-
-def _in_file(file: str) -> Json | None:
-    document = Document.read(file)
-    if document.content is None:
-        return None
-    with document.placed():
-        return validation.convert(
-            document.content, dict[str, Any], about="what GET of the resource answers"
-        )
-
-
-def _asked(wanted: plans.CloudResource, model: Model) -> Json | None:
-    api = ResourceApi.of(options.settings().of(ResourcesSettings))
-    return asyncio.run(api.get(wanted.resource_id, model.type.version))
+for _command in (reconcile.plan, reconcile.apply, reconcile.delete):
+    resources.add_command(_command)
 
 
 def _about(found: ResourceType) -> list[tuple[str, str]]:
@@ -155,7 +108,7 @@ def _notes(each: ClassifiedProperty) -> str:
 
 
 def _path() -> Path:
-    return options.settings().store.state_dir / _FILE
+    return options.settings().store.state_dir / CATALOGUE
 
 
 def _root(paths: tuple[Path, ...]) -> Path:
