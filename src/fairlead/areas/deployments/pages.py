@@ -13,8 +13,8 @@ from starlette.responses import Response
 
 from fairlead import errors
 from fairlead.access import tokens
-from fairlead.areas.deployments import detail, drawing, verbs
-from fairlead.areas.deployments.domain.declared_verbs import REFUSE, VERBS
+from fairlead.areas.deployments import detail, drawing
+from fairlead.areas.deployments.domain.declared_verbs import OF_MACHINES, REFUSE, VERBS
 from fairlead.areas.deployments.domain.deployment.state import Deployment, phase
 from fairlead.areas.deployments.domain.stack.state import Stack, Status
 from fairlead.areas.deployments.domain.trigger.state import Trigger, status
@@ -118,7 +118,7 @@ async def stack(request: Request, name: str, before: Before = None) -> Response:
     if current is None and one.current:
         found = await _found(request, "deployment", one.current)
         current = msgspec.convert(found.data, Deployment)
-    asked = [*verbs.STACK_VERBS] if one.status is Status.BROKEN else []
+    asked = [*OF_MACHINES["stack"]] if one.status is Status.BROKEN else []
     events = await contexts.of(request).engine.read(
         lambda s: visibility.events(s, view.name, max(0, view.version - _NEWS), _NEWS)
     )

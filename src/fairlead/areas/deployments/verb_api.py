@@ -6,6 +6,7 @@ from fastapi import APIRouter, Request
 
 from fairlead.access import intake
 from fairlead.areas.deployments import verbs
+from fairlead.areas.deployments.domain.declared_verbs import OF_MACHINES
 from fairlead.engine import messages
 from fairlead.web import api, auth, bodies, shapes
 from fairlead.web import context as contexts
@@ -60,5 +61,5 @@ def _mount(machine: str, known: tuple[str, ...]) -> None:
         return DeploymentSteered(receipt=shapes.Receipt.of(receipt))
 
 
-_mount("deployment", verbs.DEPLOYMENT_VERBS)
-_mount("stack", verbs.STACK_VERBS)
+for _machine, _known in OF_MACHINES.items():
+    _mount(_machine, _known)

@@ -1,33 +1,22 @@
 """What people ask of stacks and deployments: from the name of a verb to the machine's command."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 
 from fairlead import errors
-from fairlead.areas.deployments.domain import messages
+from fairlead.areas.deployments.domain import declared_verbs, messages
 from fairlead.console.nouns import Action
 from fairlead.engine import service, visibility
 from fairlead.engine.messages import CommandId, Receipt, stream_name
 from fairlead.values import one_of
 
-_COMMANDS: Mapping[str, Mapping[str, Callable[[str, str], object]]] = {
-    "deployment": {
-        "approve": lambda by, _: messages.Approve(by),
-        "abort": messages.Terminate,
-    },
-    "stack": {
-        "retry": lambda by, _: messages.Retry(by),
-        "force-available": messages.ForceAvailable,
-    },
-}
-DEPLOYMENT_VERBS = tuple(_COMMANDS["deployment"])
-STACK_VERBS = tuple(_COMMANDS["stack"])
-
 
 def command(machine: str, verb: str, by: str, why: str) -> object:
-    made = _COMMANDS[machine].get(verb)
-    if made is None:
-        raise errors.NotFound(f"unknown verb: {verb[:80]}", hint=one_of(verb, _COMMANDS[machine]))
-    return made(by, why)
+    known = declared_verbs.OF_MACHINES[machine]
+    if verb not in known:
+        raise errors.NotFound(f"unknown verb: {verb[:80]}", hint=one_of(verb, known))
+    declared = declared_verbs.VERBS[verb]
+    made = vars(messages)[declared.command]
+    return made(by, why) if declared.takes_reason else made(by)
 
 
 def check_known(machine: str, name: str, found: visibility.StreamView | None) -> None:

@@ -9,6 +9,7 @@ import msgspec
 from fairlead import errors
 from fairlead.areas.deployments import detail, verbs
 from fairlead.areas.deployments.commands import manifest, progress
+from fairlead.areas.deployments.domain.declared_verbs import OF_MACHINES
 from fairlead.areas.deployments.domain.deployment.machine import DEPLOYMENT
 from fairlead.areas.deployments.domain.deployment.state import Deployment, StepRun, phase
 from fairlead.areas.deployments.domain.messages import StepStatus
@@ -158,7 +159,7 @@ STACK_NOUN = Noun(
     line=_stack_line,
     key=key,
     essence=_stack_row,
-    verbs=verbs.STACK_VERBS,
+    verbs=OF_MACHINES["stack"],
     steer=verbs.steering("stack"),
 )
 DEPLOYMENT_NOUN = Noun(
@@ -172,7 +173,7 @@ DEPLOYMENT_NOUN = Noun(
     line=_deployment_line,
     key=key,
     essence=_deployment_row,
-    verbs=verbs.DEPLOYMENT_VERBS,
+    verbs=OF_MACHINES["deployment"],
     steer=verbs.steering("deployment"),
     manifest=manifest.DEPLOYMENT,
     progress=lambda view, _: progress.progress(_deployment(view)),

@@ -85,5 +85,9 @@ _FORCE_AVAILABLE = Verb(
 VERBS: Mapping[str, Verb] = {
     verb.name: verb for verb in (_APPROVE, _ABORT, _RETRY, _FORCE_AVAILABLE, _REMOVE)
 }
+OF_MACHINES: Mapping[str, tuple[str, ...]] = {
+    "deployment": (_APPROVE.name, _ABORT.name),
+    "stack": (_RETRY.name, _FORCE_AVAILABLE.name),
+}
 REMOVE = (_REMOVE.name,)
 """What can be asked of stored definitions."""
