@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from http import HTTPStatus
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import msgspec
 
@@ -19,7 +19,7 @@ from fairlead.areas.resources.domain.applied import Seal
 from fairlead.areas.resources.domain.model import Json, Model
 from fairlead.areas.resources.domain.reconcile import messages
 from fairlead.areas.resources.domain.reconcile.draft import stream
-from fairlead.areas.resources.domain.reconcile.planning import Planned, planned
+from fairlead.areas.resources.domain.reconcile.planning import Planned, looked, planned
 from fairlead.areas.resources.domain.requests import Request
 from fairlead.clients.arm.client import Answer, Follow, Question
 from fairlead.engine import outbox
@@ -91,6 +91,13 @@ def _answered(
     return performed
 
 
+class _Shown(NamedTuple):
+    """What the API has; None where it has none."""
+
+    observed: Json | None
+    etag: str
+
+
 @dataclass(frozen=True, slots=True)
 class _Work:
     """One effect being performed."""
@@ -99,10 +106,20 @@ class _Work:
     key: str
 
     async def read(self, effect: messages.Read) -> object:
+        if not effect.compares:
+            return await self._looked(effect)
         found = await self._compared(effect.declared, effect.last)
         if isinstance(found, messages.Failure):
             return messages.Failed(effect.order, found)
         return messages.Seen(effect.order, found.observation)
+
+    async def _looked(self, effect: messages.Read) -> object:
+        told = effect.declared
+        self._model(told.type, told.version, told.id)
+        shown = await self._shown(told)
+        if isinstance(shown, messages.Failure):
+            return messages.Failed(effect.order, shown)
+        return messages.Seen(effect.order, looked(shown.observed))
 
     async def write(self, effect: messages.Write) -> object:
         """Only what was decided: whatever changed since then is decided anew."""
@@ -139,22 +156,27 @@ class _Work:
     ) -> Planned | messages.Failure:
         model = self._model(declared.type, declared.version, declared.id)
         properties = references.resolved(declared.properties, self.world.secret)
-        question = Question("GET", declared.id, declared.version, correlation=self.key)
-        answer = await self.world.api.ask(question)
-        if not responses.is_absent(answer) and answer.status != HTTPStatus.OK:
-            return responses.failure(answer)
-        observed: Json | None = None
-        if answer.status == HTTPStatus.OK:
-            if not isinstance(answer.body, dict):
-                return messages.Failure(messages.ErrorClass.TRANSIENT, _NO_BODY)
-            observed = answer.body
+        shown = await self._shown(declared)
+        if isinstance(shown, messages.Failure):
+            return shown
         complete = replace(declared, properties=properties)
-        found = planned(model, self.world.seal, complete, last, observed)
-        if found.request is None or observed is None or not answer.etag:
+        found = planned(model, self.world.seal, complete, last, shown.observed)
+        if found.request is None or shown.observed is None or not shown.etag:
             return found
         # The header is there where the body has none, and is what a condition is held against.
-        named = msgspec.structs.replace(found.request, if_match=answer.etag)
+        named = msgspec.structs.replace(found.request, if_match=shown.etag)
         return Planned(found.observation, named)
+
+    async def _shown(self, declared: messages.Declared) -> "_Shown | messages.Failure":
+        question = Question("GET", declared.id, declared.version, correlation=self.key)
+        answer = await self.world.api.ask(question)
+        if responses.is_absent(answer):
+            return _Shown(None, "")
+        if answer.status != HTTPStatus.OK:
+            return responses.failure(answer)
+        if not isinstance(answer.body, dict):
+            return messages.Failure(messages.ErrorClass.TRANSIENT, _NO_BODY)
+        return _Shown(answer.body, answer.etag)
 
     async def _sent(self, version: str, request: Request) -> Answer:
         conditions = {"If-Match": request.if_match, "If-None-Match": request.if_none_match}

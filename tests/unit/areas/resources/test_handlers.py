@@ -165,6 +165,19 @@ async def test_a_secret_reaches_the_api_and_nobody_else(tmp_path: Path) -> None:
     assert "hunter2" not in f"{one.story.events}{one.story.effects}{one.story.state}"
 
 
+async def test_what_goes_needs_its_secrets_no_more(tmp_path: Path) -> None:
+    body = {"mode": "Flexible", "phrase": {"fromSecret": "admin"}}
+    async with driven(SimulatedCloud(), tmp_path, admin="hunter2") as one:
+        await one.tell(Apply(declared(properties=body)))
+    cloud = SimulatedCloud(stored=one.cloud.stored)
+    async with driven(cloud, tmp_path) as other:
+        other.story = one.story
+
+        assert (await other.tell(Remove())).phase is Phase.GONE
+
+    assert (other.wrote, cloud.stored) == (["DELETE"], {})
+
+
 async def test_a_request_that_is_refused_waits_for_its_owner(tmp_path: Path) -> None:
     cloud = SimulatedCloud(Behaviour("azure-async-operation"))
     cloud.failures.append({"code": "QuotaExceeded", "message": "no cores left"})

@@ -72,7 +72,8 @@ class Draft:
         """Of what was asked for before, no answer is awaited any more."""
         self._drop()
         self.record(happened.ReadStarted(self.next))
-        self.effects.append(messages.Read(self.state.order, self.declared, self.state.last))
+        state, compares = self.state, not self.state.removing
+        self.effects.append(messages.Read(state.order, self.declared, state.last, compares))
 
     def write(self, plan: Plan, observation: Observation) -> None:
         # By which the plan was made; that of now has this very attempt in it.

@@ -225,6 +225,8 @@ class Read:
     order: int
     declared: Declared
     last: LastApplied
+    compares: bool = True
+    """Otherwise only whether it is there counts: secrets of what goes may be gone already."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,8 +48,7 @@ def planned(
     known = Known(applied, observed, last.settled)
     differ = Differ(model, seal, declared.policies)
     changes = differ.changes(spec, known)
-    state = found(observed, _STATE)
-    state = state if isinstance(state, str) else ""
+    state = _state(observed)
     broken = _frozen(model, seal, spec, last, observed)
     request = None if broken else requests.update(model, declared.id, spec, observed, changes)
     if request is None and state.lower() in _FAILED:
@@ -59,10 +58,25 @@ def planned(
         plan=None if request is None else _plan(seal, request),
         sealed=sealed,
         settled=differ.settled(spec, observed),
-        busy=state if state and state.lower() not in _DONE else "",
+        busy=_busy(state),
         broken=broken,
     )
     return Planned(observation, request)
+
+
+def looked(observed: Json | None) -> Observation:
+    """Of what is to go: whether it is there, and may be asked for."""
+    busy = "" if observed is None else _busy(_state(observed))
+    return Observation(exists=observed is not None, plan=None, sealed={}, busy=busy)
+
+
+def _state(observed: Json) -> str:
+    state = found(observed, _STATE)
+    return state if isinstance(state, str) else ""
+
+
+def _busy(state: str) -> str:
+    return state if state and state.lower() not in _DONE else ""
 
 
 def _frozen(model: Model, seal: Seal, spec: Json, last: LastApplied, observed: Json) -> str:
