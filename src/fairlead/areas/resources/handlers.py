@@ -28,6 +28,10 @@ _SECONDS = 75.0
 _FOR_EVER = 1_000_000_000
 _LONGEST_DELAY = timedelta(minutes=1)
 _NO_BODY = "the API shows no resource"
+_POST = "POST"
+_UNMAKEABLE = messages.Failure(
+    messages.ErrorClass.REFUSED, "it is made by POST, which is not built yet: make it by hand"
+)
 
 
 class Api(Protocol):
@@ -129,6 +133,9 @@ class _Work:
         plan, request = found.observation.plan, found.request
         if plan is None or request is None or plan.digest != effect.digest:
             return messages.Outdated(effect.order)
+        if request.method == _POST:
+            # Sent again after a cut it would make another one: the API gives each a name.
+            return messages.Failed(effect.order, _UNMAKEABLE)
         answer = await self._sent(effect.declared.version, request)
         if answer.status == HTTPStatus.PRECONDITION_FAILED:
             return messages.Outdated(effect.order)
