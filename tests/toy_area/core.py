@@ -17,7 +17,7 @@ def core() -> parts.Core:
     return parts.Core((machine.LAMP,), (lamps,), (step,))
 
 
-def start(parent: messages.StreamName, words: Mapping[str, object]) -> messages.Send:
+def start(parent: messages.StreamName, _: str, words: Mapping[str, object]) -> messages.Send:
     match words:
         case {"name": str(name), "watts": int(watts)}:
             light = machine.Light(name, watts, parent=parent)

@@ -222,7 +222,7 @@ def plan(steps: Mapping[str, parts.StepKind]) -> machine.AnyMachine:
     def decide(state: object, command: object, _now: datetime) -> Decision:
         match state, command:
             case New(), Begin(step, words):
-                send = steps[step].start(PLAN, words)
+                send = steps[step].start(PLAN, "p1", words)
                 return Decision((Begun(Children().started(send.stream)),), sends=(send,))
             case Begun(children), Cancel(reason):
                 return Decision((Cancelled(),), sends=children.cancel(reason))
@@ -324,7 +324,7 @@ def test_a_step_with_wrong_words_is_refused() -> None:
     step = parts.step_kinds(CORES)["light-lamp"]
 
     with pytest.raises(errors.Rejected, match="name and watts"):
-        step.start(PLAN, {"name": "desk"})
+        step.start(PLAN, "p1", {"name": "desk"})
 
 
 def test_two_step_kinds_of_one_name_are_refused() -> None:

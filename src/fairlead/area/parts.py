@@ -26,9 +26,9 @@ class StepKind:
     """A step that a plan may have: it starts a machine, whose end is heard as `ChildEnded`."""
 
     name: str
-    start: Callable[[messages.StreamName, Mapping[str, object]], messages.Send]
-    """From the parent's stream and the step's own words to the command that starts the child;
-    Rejected where the words make no sense. Pure."""
+    start: Callable[[messages.StreamName, str, Mapping[str, object]], messages.Send]
+    """From the parent's stream, a key that no other try has, and the step's own words to the
+    command that starts the child; Rejected where the words make no sense. Pure."""
 
     machine: str
     """The machine that it starts; it must know `messages.Cancel`, as a plan may be cancelled."""

@@ -15,6 +15,6 @@ def core() -> parts.Core:
     return parts.Core(machines=(RELEASE,), steps=(parts.StepKind(STEP, start, RELEASE.name),))
 
 
-def start(parent: StreamName, words: Mapping[str, object]) -> Send:
+def start(parent: StreamName, _key: str, words: Mapping[str, object]) -> Send:
     """Late, as reading a release takes what only few processes need."""
     return loading.make(_START, Send, parent, words)

@@ -256,10 +256,9 @@ def evolve(state: State, event: Event) -> State:
             return _moved(state, event)
 
 
-def start(parent: StreamName, words: Mapping[str, object]) -> Send:
-    """How a step of a plan begins this machine; its token is the machine's key."""
-    work = msgspec.convert(words["work"], Work)
-    key, whole = str(words["token"]), bool(words.get("whole"))
+def start(parent: StreamName, key: str, words: Mapping[str, object]) -> Send:
+    """How a step of a plan begins this machine."""
+    work, whole = msgspec.convert(words["work"], Work), bool(words.get("whole"))
     return Send(stream(key), MigratePostgresDatabase(key, work, parent, whole))
 
 

@@ -170,14 +170,14 @@ def evolve(state: State, event: Event) -> State:
             assert_never(unreachable)
 
 
-def start(parent: StreamName, words: Mapping[str, object]) -> Send:
-    """How a plan begins it; its token is the key. Without `queue` it runs where the plan does."""
-    for name in ("rollout", "file", "token"):
+def start(parent: StreamName, key: str, words: Mapping[str, object]) -> Send:
+    """How a plan begins it. Without `queue` it runs where the plan does."""
+    for name in ("rollout", "file"):
         if not isinstance(words.get(name), str):
             raise errors.Rejected(
                 f"a step that is a rollout needs: {name}", hint="name its rollout and its file"
             )
-    key, rollout, file = str(words["token"]), str(words["rollout"]), str(words["file"])
+    rollout, file = str(words["rollout"]), str(words["file"])
     command = StartStep(key, rollout, file, parent, asleep=words.get("asleep") is True)
     queue = words.get("queue")
     return Send(stream(key), command, queue=queue if isinstance(queue, str) else None)

@@ -158,8 +158,8 @@ def test_a_failure_is_told_to_whoever_asked_and_nothing_follows() -> None:
 
 
 def test_the_run_alone_begins_with_it_and_ends_with_it() -> None:
-    words = {"work": msgspec.to_builtins(WORK), "token": "d1-PGMigrate-1"}
-    sent = migration.start(PARENT, words)
+    words = {"work": msgspec.to_builtins(WORK)}
+    sent = migration.start(PARENT, "d1-PGMigrate-1", words)
 
     asked = given(MIGRATION).when(sent.command)
     ended = given(MIGRATION, *asked.decision.events).when(StepDone("run"))

@@ -92,18 +92,18 @@ def test_events_lead_through_the_states() -> None:
 
 
 def test_a_plan_begins_it_by_its_words_where_it_is_told() -> None:
-    words = {"rollout": "dev/shop", "file": "dev/shop/f.json", "token": "d1", "queue": "local@x"}
+    words = {"rollout": "dev/shop", "file": "dev/shop/f.json", "queue": "local@x"}
 
-    sent = plan_step.start(PARENT, words)
+    sent = plan_step.start(PARENT, "d1", words)
 
     assert sent == Send(STREAM, START, queue="local@x")
-    assert plan_step.start(PARENT, {**words, "queue": None}).queue is None
+    assert plan_step.start(PARENT, "d1", {**words, "queue": None}).queue is None
 
 
-@pytest.mark.parametrize("missing", ["rollout", "file", "token"])
+@pytest.mark.parametrize("missing", ["rollout", "file"])
 def test_words_that_make_no_sense_are_refused(missing: str) -> None:
-    words = {"rollout": "dev/shop", "file": "f.json", "token": "d1"}
+    words = {"rollout": "dev/shop", "file": "f.json"}
     del words[missing]
 
     with pytest.raises(errors.Rejected, match=f"a step that is a rollout needs: {missing}"):
-        plan_step.start(PARENT, words)
+        plan_step.start(PARENT, "d1", words)

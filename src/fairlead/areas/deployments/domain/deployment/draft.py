@@ -26,7 +26,7 @@ from fairlead.engine.messages import (
     Withdraw,
 )
 
-Starter = Callable[[StreamName, Mapping[str, object]], Send]
+Starter = Callable[[StreamName, str, Mapping[str, object]], Send]
 """How a step of a kind begins that is a machine of its own; `area.parts.StepKind.start`."""
 
 Starters = Mapping[str, Starter]

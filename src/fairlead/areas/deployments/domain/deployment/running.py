@@ -121,7 +121,8 @@ def _begin(draft: Draft, run: StepRun, attempt: int) -> None:
         draft.effects.append(_effect(draft, run, attempt))
         return
     try:
-        send = starter(deployment_stream(draft.state.name), _words(draft, run, attempt))
+        parent, key = deployment_stream(draft.state.name), _token(draft, run, attempt)
+        send = starter(parent, key, run.step.words)
     except errors.Rejected as error:
         draft.forget(_timing(step.name))
         draft.record(events.RunStep(step.name, attempt))
@@ -220,11 +221,6 @@ def _is_before(draft: Draft, earlier: StepRun, run: StepRun) -> bool:
             seen.add(name)
             todo += found.step.depends_on
     return False
-
-
-def _words(draft: Draft, run: StepRun, attempt: int) -> dict[str, object]:
-    token = _token(draft, run, attempt)
-    return {**run.step.words, "step": run.step.name, "attempt": attempt, "token": token}
 
 
 def _token(draft: Draft, run: StepRun, attempt: int) -> str:

@@ -1,5 +1,6 @@
 """How a deployment goes its way: its steps, its failures, and who hears of its end."""
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
@@ -291,21 +292,23 @@ def test_a_step_has_its_time_and_is_not_tried_again_after_it() -> None:
     assert told.state.reason == "Step PGUpsert: no end after 1:00:00"
 
 
-def child(parent: StreamName, words: object) -> Send:
-    assert isinstance(words, dict)
+def child(_: StreamName, key: str, words: Mapping[str, object]) -> Send:
     if words["database"] == "stock":
         raise errors.Rejected("no such server group", hint="name another one")
-    return Send(StreamName(f"migration/{words['token']}"), words["step"])
+    return Send(StreamName(f"migration/{key}"), words)
 
 
 @pytest.mark.requirement("deployer Q20", "deployer Q26")
 def test_a_step_that_is_a_machine_is_started_heard_and_cancelled() -> None:
     kinds = machine.deployment({"PGMigrate": child}, ("migration",))
     told = Told(flagged(Flag.DB_ONLY), kinds).settle()
+    run = told.state.find("PGMigrate")
+    assert run is not None
     told.done("PGUpsert")
     name = StreamName("migration/d1-PGMigrate-1")
 
-    assert told.last.decision.sends == (Send(name, "PGMigrate"),)
+    # In its own words, without any of ours: a kind may refuse those that it does not know.
+    assert told.last.decision.sends == (Send(name, run.step.words),)
     cancelled = Given(kinds, told.state).when(messages.Terminate("ann"))
     assert Send(name, Cancel("terminated by ann")) in cancelled.decision.sends
     late = Given(kinds, cancelled.state).when(ChildEnded(name, succeeded=False, reason="ended"))
