@@ -223,7 +223,9 @@ def _report(outcome: _Outcome, id_: str, *, as_json: bool) -> None:
         click.echo("nothing to change")
     for each in outcome.sent if not as_json else ():
         click.echo(f"{each['method']} {id_}")
-        printing.columns(("PATH", "WHY"), [(one["path"], one["why"]) for one in each["reasons"]])
+        rows = [(one["path"], one["why"]) for one in each["reasons"]]
+        if rows:
+            printing.columns(("PATH", "WHY"), rows)
     if phase == Phase.FAILED:
         hint = "change the file, or what stands in its way, and run it again"
         raise errors.Rejected(_why(outcome.data) or "it failed", hint=hint)

@@ -201,7 +201,7 @@ def test_a_resource_is_deleted_and_then_there_is_nothing_to_delete(
     then = run("resources", "delete", wanted)
     again = run("resources", "delete", wanted)
 
-    assert then.out.splitlines()[0] == f"DELETE {ID}"
+    assert then.out.splitlines() == [f"DELETE {ID}"]
     assert (cloud.shown(ID), again.out) == (None, "nothing to change\n")
 
 
