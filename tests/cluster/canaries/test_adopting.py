@@ -1,11 +1,17 @@
 """Objects of others: held and amended while a rollout looks after them, given back at its end."""
 
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
 import pytest
 
 from tests.cluster import client
 from tests.cluster.canaries.rollout_cluster import API, ISTIO, RolloutCluster, template, weights
 
 pytestmark = pytest.mark.cluster
+
+POLICIES = "admissionregistration.k8s.io/v1"
 
 
 def deployment(image: str) -> client.Json:
@@ -223,3 +229,123 @@ async def test_an_edit_that_waits_is_given_back(theirs: RolloutCluster) -> None:
     assert target["spec"]["template"]["spec"]["containers"][0]["image"] == "shop:3"
     assert not target["spec"].get("paused")
     assert not [key for key in target["metadata"]["annotations"] if key.startswith("fairlead.dev")]
+
+
+@contextlib.asynccontextmanager
+async def frozen(rollouts: RolloutCluster, group: str, plural: str, one: str) -> AsyncIterator[str]:
+    """While a policy of the cluster denies every change of these objects; answers its words."""
+    name = f"{rollouts.space.name}-{plural}"
+    where = client.path(POLICIES, "validatingadmissionpolicies", name=name)
+    binding = client.path(POLICIES, "validatingadmissionpolicybindings", name=name)
+    rule = {
+        "apiGroups": [group],
+        "apiVersions": ["*"],
+        "operations": ["UPDATE"],
+        "resources": [plural],
+    }
+    here = {"matchLabels": {"kubernetes.io/metadata.name": rollouts.space.name}}
+    match = {"resourceRules": [rule], "namespaceSelector": here}
+    denies = [{"expression": "false", "message": "change freeze"}]
+    await rollouts.admin.apply(
+        where,
+        {
+            "apiVersion": POLICIES,
+            "kind": "ValidatingAdmissionPolicy",
+            "metadata": {"name": name},
+            "spec": {"matchConstraints": match, "validations": denies, "failurePolicy": "Fail"},
+        },
+    )
+    await rollouts.admin.apply(
+        binding,
+        {
+            "apiVersion": POLICIES,
+            "kind": "ValidatingAdmissionPolicyBinding",
+            "metadata": {"name": name},
+            "spec": {"policyName": name, "validationActions": ["Deny"]},
+        },
+    )
+    try:
+        async with asyncio.timeout(60):
+            await _until_denied(rollouts, one)
+        yield "change freeze"
+    finally:
+        await rollouts.admin.delete(binding)
+        await rollouts.admin.delete(where)
+
+
+async def _until_denied(rollouts: RolloutCluster, one: str) -> None:
+    for number in range(100_000):
+        try:
+            await rollouts.admin.patch(one, {"metadata": {"labels": {"tried": str(number)}}})
+        except client.ApiError as refused:
+            if refused.status == 422:
+                return
+            raise
+
+
+async def until_it_stays(theirs: RolloutCluster) -> str:
+    """Until a deleted object says why it is still there."""
+
+    def conditions(obj: client.Json) -> list[client.Json]:
+        found = (obj.get("status") or {}).get("conditions") or ()
+        return [one for one in found if one["type"] == "GivenBack"]
+
+    held = await theirs.until_so(theirs.path("shop"), lambda obj: bool(conditions(obj)))
+    assert held["metadata"]["finalizers"] == ["fairlead.dev/rollout"]
+    (told,) = conditions(held)
+    assert told["status"] == "False"
+    return str(told["message"])
+
+
+@pytest.mark.requirement("canary R19")
+async def test_an_object_stays_until_its_route_is_given_back(theirs: RolloutCluster) -> None:
+    before = await theirs.admin.get(theirs.route("front"))
+    async with theirs.operating():
+        await theirs.until("shop", phase="Stable")
+        await theirs.admin.apply(theirs.deployment("shop"), deployment("shop:2"), "gitops")
+        await theirs.until("shop", phase="AwaitingApproval")
+        route = theirs.route("front")
+        async with frozen(theirs, "networking.istio.io", "virtualservices", route) as words:
+            await theirs.admin.delete(theirs.path("shop"))
+            told = await until_it_stays(theirs)
+            assert words in told
+            assert "virtualservices" in told
+            assert weights(await theirs.admin.get(route)) == [50, 50]
+            # Another object, whose writes nobody refuses.
+            target = await theirs.admin.get(theirs.deployment("shop"))
+            assert not target["spec"].get("paused")
+        await theirs.admin.wait_until_gone(theirs.path("shop"))
+        assert "GiveBackFailed" in await theirs.reasons("shop")
+
+    assert (await theirs.admin.get(route))["spec"] == before["spec"]
+
+
+@pytest.mark.requirement("canary R19")
+async def test_an_object_stays_until_its_target_is_given_back(theirs: RolloutCluster) -> None:
+    async with theirs.operating():
+        await theirs.until("shop", phase="Stable")
+        target = theirs.deployment("shop")
+        await theirs.until_so(target, lambda obj: obj["spec"].get("paused") is True)
+        async with frozen(theirs, "apps", "deployments", target) as words:
+            await theirs.admin.delete(theirs.path("shop"))
+            told = await until_it_stays(theirs)
+            assert words in told
+            assert "deployments" in told
+            assert (await theirs.admin.get(target))["spec"]["paused"] is True
+        await theirs.admin.wait_until_gone(theirs.path("shop"))
+
+    assert not (await theirs.admin.get(target))["spec"].get("paused")
+
+
+async def test_who_takes_the_finalizer_off_lets_it_go_as_it_is(theirs: RolloutCluster) -> None:
+    async with theirs.operating():
+        await theirs.until("shop", phase="Stable")
+        target = theirs.deployment("shop")
+        await theirs.until_so(target, lambda obj: obj["spec"].get("paused") is True)
+        async with frozen(theirs, "apps", "deployments", target):
+            await theirs.admin.delete(theirs.path("shop"))
+            await until_it_stays(theirs)
+            await theirs.admin.patch(theirs.path("shop"), {"metadata": {"finalizers": None}})
+            await theirs.admin.wait_until_gone(theirs.path("shop"))
+
+    assert (await theirs.admin.get(target))["spec"]["paused"] is True

@@ -179,15 +179,25 @@ class Controller:
 
         await self._write(obj, noted)
 
-    async def _condition(self, obj: Object, news: Condition) -> None:
-        def told(live: Object) -> Object:
-            before = live.get("status") or {}
-            generation = int(objects.metadata(live).get("generation") or 0)
-            known = before.get("conditions") or []
-            merged = status.with_conditions(known, [news], generation, self._reach.clock.now())
-            return {**before, "conditions": merged}
+    async def stays(self, live: Object, told: str) -> None:
+        """Tell why a deleted object is not let go yet; by a caller who has its turn."""
+        reason = "GiveBackFailed"
+        self._recorder.record(
+            Occurrence(live, reason, told, kind="Warning", action="GiveBack", topic=told)
+        )
+        news = Condition("GivenBack", status=False, reason=reason, message=told)
+        with contextlib.suppress(NotFound):
+            await status.write(self._client, self.held.objects, live, self._with(live, news))
 
-        await self._write(obj, told)
+    async def _condition(self, obj: Object, news: Condition) -> None:
+        await self._write(obj, functools.partial(self._with, news=news))
+
+    def _with(self, live: Object, news: Condition) -> Object:
+        before = live.get("status") or {}
+        generation = int(objects.metadata(live).get("generation") or 0)
+        known = before.get("conditions") or []
+        merged = status.with_conditions(known, [news], generation, self._reach.clock.now())
+        return {**before, "conditions": merged}
 
     async def _write(self, obj: Object, made: Callable[[Object], Object]) -> None:
         """Write what is made of the status as it is now: an effect may have published since.

@@ -11,6 +11,8 @@ import contextlib
 from collections import OrderedDict
 from typing import Any
 
+import structlog
+
 from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.areas.rollouts.kubernetes import adopted_deployment, names, parsing
 from fairlead.areas.rollouts.kubernetes.collectors import RolloutMetrics
@@ -25,6 +27,7 @@ from fairlead.kubernetes.controller.controller import AfterReconcile, Controller
 from fairlead.kubernetes.kinds import InvalidSpec
 from fairlead.kubernetes.writes import finalizers
 
+log = structlog.get_logger(__name__)
 Object = dict[str, Any]
 _REMEMBERED = 20_000
 
@@ -97,16 +100,36 @@ class ChildReconciler:
         return (rollout_context.parsed.generation, *versions, *desired_objects)
 
     async def _leave(self, controller: Controller, obj: Object) -> None:
-        """Give back what was adopted; then the object may go. Without a finalizer: nothing."""
+        """Give back what was adopted; only then may the object go. Without a finalizer: nothing."""
         if not finalizers.holds(obj, names.FINALIZER):
             return
-        with contextlib.suppress(Rejected):
-            # One that could never be read must not stay for ever.
+        try:
             rollout_context = self._contexts.context(controller, obj)
+        except Rejected as error:
+            # One that could never be read must not stay for ever.
+            log.warning("canaries.released_unread", key=str(objects.key_of(obj)), error=str(error))
+        else:
+            await self._give_back(rollout_context)
+        await self._contexts.release(controller, obj)
+
+    async def _give_back(self, rollout_context: RolloutContext) -> None:
+        """All that can be; where some of it was refused, that is said and tried again."""
+        refused: list[Rejected] = []
+        try:
             await self._router.restore(rollout_context)
+        except Rejected as error:
+            # The target is another object: it is given back all the same.
+            refused.append(error)
+        try:
             if rollout_context.parsed.is_target:
                 await adopted_deployment.give_back(self._contexts, rollout_context, self._platform)
-        await self._contexts.release(controller, obj)
+        except Rejected as error:
+            refused.append(error)
+        if refused:
+            why = "; ".join(map(str, refused))
+            told = f"not given back, so the object stays: {why}"
+            await rollout_context.controller.stays(rollout_context.obj, told)
+            raise refused[0]
 
     def _count(self, controller: Controller, obj: Object) -> None:
         phase = parsing.status_of(obj).phase

@@ -1,5 +1,6 @@
 """What shares a rollout's requests out: a provider says what is to be written, this writes it."""
 
+import contextlib
 from typing import Any
 
 import structlog
@@ -70,7 +71,9 @@ class Router:
         for write in provider.give_back(
             site, observe_cluster.found(provider, site, context.snapshot)
         ):
-            await self._perform(context, write)
+            # One that is gone needs nothing back.
+            with contextlib.suppress(NotFound):
+                await self._perform(context, write)
 
     async def _write(self, context: RolloutContext, desired: messages.SetRoute) -> None:
         provider, site = (
