@@ -138,13 +138,15 @@ async def test_the_definition_itself_refuses_what_no_operator_should_see(
 @pytest.mark.requirement("canary R10")
 async def test_what_an_earlier_object_left_behind_is_taken_over(rollouts: RolloutCluster) -> None:
     port = [{"port": 80, "targetPort": 9999}]
-    left = {"metadata": {"name": "shop-service"}, "spec": {"ports": port, "selector": {"a": "b"}}}
+    labels = {"fairlead.dev/rollout": "shop"}
+    meta = {"name": "shop-service", "labels": labels}
+    left = {"metadata": meta, "spec": {"ports": port, "selector": {"a": "b"}}}
     await rollouts.admin.create(rollouts.space.path("services"), left)
     destination = {"destination": {"host": "elsewhere"}}
     route = {
         "apiVersion": ISTIO,
         "kind": "VirtualService",
-        "metadata": {"name": "shop"},
+        "metadata": {"name": "shop", "labels": labels},
         "spec": {"hosts": ["old.test"], "http": [{"route": [destination]}]},
     }
     await rollouts.admin.create(rollouts.space.path("virtualservices", api=ISTIO), route)

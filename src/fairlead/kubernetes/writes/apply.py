@@ -198,6 +198,6 @@ def _check_owner(live: Object, owner: Object | None, *, adopt: bool) -> None:
         return
     # A predecessor of the owner under the same name: its children go with it, then ours come.
     raise Conflict(
-        f"belongs to another owner, {live.get('kind')}: {key}",
+        f"belongs to {'another owner' if uid else 'no owner'}, {live.get('kind')}: {key}",
         hint="delete it, or choose another name; children of a deleted owner are garbage-collected",
     )

@@ -9,6 +9,7 @@ from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.areas.rollouts.kubernetes import names
 from fairlead.areas.rollouts.kubernetes.parsing import ParsedRollout
 from fairlead.areas.rollouts.kubernetes.routing.provider import ORDER, Site
+from fairlead.kubernetes import objects
 from fairlead.kubernetes.objects import Resource
 from fairlead.kubernetes.writes import compare
 
@@ -102,6 +103,34 @@ def revision_name(parsed: ParsedRollout, revision: str) -> str:
     return names.cut(parsed.name, f"-{revision}")
 
 
+def is_ours(parsed: ParsedRollout, live: Object) -> bool:
+    """Whether a child may be written: made for this object, or left over from a namesake.
+
+    What a predecessor was deleted without (`--cascade=orphan`) has no owner, and our label. A
+    name alone says nothing: people have Deployments called shop-canary of their own.
+    """
+    owner = objects.owner_of(live)
+    return owner == parsed.uid if owner else _is_marked(parsed, live)
+
+
+def is_going(parsed: ParsedRollout, live: Object) -> bool:
+    """Whether it belongs to a predecessor of the object, and is collected with that."""
+    kind = "IstioCanaryDeployment" if parsed.is_istio else "CanaryDeployment"
+    owners = objects.metadata(live).get("ownerReferences") or ()
+    named = [(one.get("kind"), one.get("name")) for one in owners if one.get("controller")]
+    return named == [(kind, parsed.name)]
+
+
+def mark(parsed: ParsedRollout) -> dict[str, str]:
+    """The label by which all that is made for an object is known."""
+    return {names.ROLLOUT: names.cut(parsed.name)}
+
+
+def _is_marked(parsed: ParsedRollout, live: Object) -> bool:
+    told = objects.metadata(live).get("labels") or {}
+    return mark(parsed).items() <= told.items()
+
+
 def marks(version: Version, order: int) -> dict[str, str]:
     """Annotations from which `version_in` and an order can be read again."""
     told = {
@@ -185,7 +214,7 @@ def with_configs(template: Object, version: Version) -> Object:
 
 
 def _meta(parsed: ParsedRollout, name: str, slot: Slot | None) -> Object:
-    told = {names.ROLLOUT: names.cut(parsed.name)}
+    told = mark(parsed)
     if slot is not None:
         told[names.SLOT] = slot.value
     return {"namespace": parsed.namespace, "name": name, "labels": told}

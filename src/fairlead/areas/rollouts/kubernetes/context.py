@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass
 
 from fairlead.areas.rollouts.domain.observation import Observation
+from fairlead.areas.rollouts.kubernetes import children
 from fairlead.areas.rollouts.kubernetes.kinds import RolloutKinds
 from fairlead.areas.rollouts.kubernetes.parsing import ParsedRollout
 from fairlead.areas.rollouts.kubernetes.routing.provider import Provider
@@ -104,10 +105,15 @@ class RolloutContexts:
     async def apply(
         self, context: RolloutContext, api: Resource, desired: Object, *, changing: bool = False
     ) -> Applied:
-        """Make a child be as requested; one that nobody owns is taken over."""
+        """Make a child be as requested; what a namesake left is taken over, and nothing else."""
         self.controller_context.write_locks.check()
         applier, cache = context.controller.held.applier, self.cache(context, api)
-        return await applier.ensure(cache, desired, context.obj, adopt=True, changing=changing)
+        meta = desired["metadata"]
+        labels = {**(meta.get("labels") or {}), **children.mark(context.parsed)}
+        marked = {**desired, "metadata": {**meta, "labels": labels}}
+        live = cache.get(objects.key_of(marked))
+        adopt = live is not None and children.is_ours(context.parsed, live)
+        return await applier.ensure(cache, marked, context.obj, adopt=adopt, changing=changing)
 
     async def hold(self, context: RolloutContext) -> None:
         """What is adopted must be given back, so the object waits for us at its end."""

@@ -17,7 +17,7 @@ from fairlead.areas.rollouts.kubernetes import (
     selector_overlap,
 )
 from fairlead.areas.rollouts.kubernetes.parsing import ParsedRollout, read, workload_of
-from fairlead.areas.rollouts.kubernetes.routing.provider import Provider
+from fairlead.areas.rollouts.kubernetes.routing.provider import Provider, Ref
 from fairlead.errors import Invalid, Rejected
 from fairlead.kubernetes import objects
 from fairlead.kubernetes.kinds import InvalidSpec, Snapshot
@@ -48,6 +48,7 @@ def of_snapshot(parsed: ParsedRollout, provider: Provider, snapshot: Snapshot) -
     return [
         *((parsed.field(path), reason) for path, reason in found),
         *_service(parsed, snapshot),
+        *_in_the_way(parsed, provider, snapshot),
         *_overlaps(parsed, snapshot),
     ]
 
@@ -129,6 +130,36 @@ def _service(parsed: ParsedRollout, snapshot: Snapshot) -> Iterator[tuple[str, s
         yield "spec.service.name", f"shares no label with the target's selector: {chosen}"
 
 
+def _in_the_way(
+    parsed: ParsedRollout, provider: Provider, snapshot: Snapshot
+) -> Iterator[tuple[str, str]]:
+    """What stands under the name of a child and is not ours would be overwritten, then deleted."""
+    for ref in dict.fromkeys(_made(parsed, provider)):
+        for live in snapshot.found(ref.api, ref.name):
+            if children.is_ours(parsed, live) or children.is_going(parsed, live):
+                continue
+            owners = objects.metadata(live).get("ownerReferences") or ()
+            of = "".join(f" of {one.get('kind')} {one.get('name')}" for one in owners[:1])
+            told = f"{ref.api.kind} {ref.name}{of} is in the way: it was not made for this object"
+            yield "spec.targetRef.name" if parsed.is_target else "metadata.name", told
+
+
+def _made(parsed: ParsedRollout, provider: Provider) -> Iterator[Ref]:
+    """All that is made under a name which somebody else might have taken."""
+    for slot in _slots(parsed):
+        if slot is not Slot.PRIMARY or not parsed.is_target:
+            yield Ref(names.DEPLOYMENTS, parsed.names.deployments[slot])
+            yield Ref(names.SERVICES, parsed.names.services[slot])
+    # What the request names is there already, and is somebody else's.
+    theirs = {name for name in parsed.site.desired.values() if isinstance(name, str)}
+    yield from (ref for ref in provider.refs(children.site(parsed)) if ref.name not in theirs)
+
+
+def _slots(parsed: ParsedRollout) -> tuple[Slot, ...]:
+    slots = (Slot.PRIMARY, Slot.CANARY, Slot.BASELINE)
+    return slots if parsed.spec.strategy.baseline else slots[:2]
+
+
 def _overlaps(parsed: ParsedRollout, snapshot: Snapshot) -> Iterator[tuple[str, str]]:
     """Two Deployments that select the same pods would take each other's away."""
     field = "targetRef.name" if parsed.is_target else "deploymentSpec.selector.matchLabels"
@@ -153,8 +184,7 @@ def _ours(parsed: ParsedRollout, snapshot: Snapshot) -> list[selector_overlap.Po
     service = found[0].get("spec") if found else None
     template = _labels(workload.get("template"))
     made = []
-    slots = (Slot.PRIMARY, Slot.CANARY, Slot.BASELINE)
-    for slot in slots if parsed.spec.strategy.baseline else slots[:2]:
+    for slot in _slots(parsed):
         selector: Mapping[str, Any] = {"matchLabels": children.labels(parsed, workload, slot)}
         if slot is Slot.PRIMARY and parsed.is_target:
             selector = workload.get("selector") or {}

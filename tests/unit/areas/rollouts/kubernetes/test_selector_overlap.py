@@ -109,17 +109,12 @@ def test_who_shares_no_pod_is_not_in_the_way(selector: Json, pods: Json) -> None
 def test_our_own_children_are_never_in_the_way() -> None:
     primary, canary_, _ = names.embedded("shop").deployments.values()
     kin = other(labels(app="shop"), {"app": "shop"}, "anything")
-    kin["metadata"]["ownerReferences"] = [{"uid": "u1", "controller": True}]
+    one = other(labels(app="shop"), {"app": "shop"}, primary)
+    two = other(labels(app="shop-canary"), {"app": "shop-canary"}, canary_)
+    for each in (one, two, kin):
+        each["metadata"]["ownerReferences"] = [{"uid": "u1", "controller": True}]
 
-    assert (
-        told(
-            shop(),
-            other(labels(app="shop"), {"app": "shop"}, primary),
-            other(labels(app="shop-canary"), {"app": "shop-canary"}, canary_),
-            kin,
-        )
-        == []
-    )
+    assert told(shop(), one, two, kin) == []
 
 
 def target(selector: Json) -> tuple[Json, FakeSnapshot]:

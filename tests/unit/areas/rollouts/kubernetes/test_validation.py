@@ -155,3 +155,66 @@ def test_what_is_wrong_with_a_route_is_told_by_the_field_of_its_own_kind() -> No
 
     at = "spec.virtualServiceSpec.http[0].route[0].destination.host"
     assert (at, "must name a host") in told
+
+
+def owned(uid: str, kind: str = "CanaryDeployment", name: str = "shop") -> Json:
+    owner = {"uid": uid, "kind": kind, "name": name, "controller": True}
+    return {"ownerReferences": [owner]}
+
+
+@pytest.mark.parametrize(
+    ("meta", "reasons"),
+    [
+        (owned("u1"), []),
+        ({"labels": {"fairlead.dev/rollout": "shop"}}, []),
+        (owned("u0"), []),
+        ({}, [""]),
+        ({"labels": {"fairlead.dev/rollout": "till"}}, [""]),
+        (owned("u2", "Application"), [" of Application shop"]),
+        (owned("u2", name="till"), [" of CanaryDeployment till"]),
+    ],
+    ids=[
+        "ours",
+        "left over",
+        "a predecessor's",
+        "nobody's",
+        "of another",
+        "a kind's",
+        "a canary's",
+    ],
+)
+@pytest.mark.parametrize(
+    ("kind", "name"),
+    [
+        ("Deployment", "shop-canary-deployment"),
+        ("Service", "shop-service"),
+        ("VirtualService", "shop"),
+    ],
+)
+def test_what_stands_under_the_name_of_a_child_is_ours_or_named(
+    meta: Json, reasons: list[str], kind: str, name: str
+) -> None:
+    live = {"metadata": {"namespace": "bay", "name": name, **meta}, "spec": {}}
+    istio = wiring.canaries().providers["istio"]
+
+    told = validation.of_snapshot(
+        parsing.read(canary()), istio, FakeSnapshot({(kind, name): [live]})
+    )
+
+    said = "is in the way: it was not made for this object"
+    assert told == [("metadata.name", f"{kind} {name}{of} {said}") for of in reasons]
+
+
+def test_a_route_of_others_that_is_adopted_is_not_in_the_way() -> None:
+    live = {
+        "metadata": {"namespace": "bay", "name": "front"},
+        "spec": {"http": [{"route": [{"destination": {"host": "shop-service"}}]}]},
+    }
+    parsed = parsing.read(canary(provider={"istio": {"vsName": "front"}}))
+    istio = wiring.canaries().providers["istio"]
+
+    told = validation.of_snapshot(
+        parsed, istio, FakeSnapshot({("VirtualService", "front"): [live]})
+    )
+
+    assert told == []
