@@ -8,6 +8,7 @@ import pytest
 
 from tests.cluster import client
 from tests.cluster.canaries.rollout_cluster import API, ISTIO, RolloutCluster, template, weights
+from tests.cluster.canaries.test_senseless import told
 
 pytestmark = pytest.mark.cluster
 
@@ -349,3 +350,23 @@ async def test_who_takes_the_finalizer_off_lets_it_go_as_it_is(theirs: RolloutCl
             await theirs.admin.wait_until_gone(theirs.path("shop"))
 
     assert (await theirs.admin.get(target))["spec"]["paused"] is True
+
+
+@pytest.mark.requirement("canary R8")
+async def test_a_second_object_on_a_target_is_told_the_name_of_the_first(
+    theirs: RolloutCluster,
+) -> None:
+    async with theirs.operating() as running:
+        await theirs.until("shop", phase="Stable")
+        await running.settled()
+        first = await theirs.admin.get(theirs.path("shop"))
+        second = {**first, "metadata": {"name": "till"}, "status": None}
+        await theirs.create(second)
+
+        await theirs.until_so(
+            theirs.path("till"), lambda obj: "CanaryDeployment shop is in the way" in told(obj)
+        )
+        await theirs.admin.apply(theirs.deployment("shop"), deployment("shop:2"), "gitops")
+        await theirs.until("shop", phase="AwaitingApproval")
+        await running.settled()
+        assert not (await theirs.admin.get(theirs.path("till")))["status"].get("phase")
