@@ -8,6 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+import yaml
 
 from fairlead.analysis.samples import Counted
 from fairlead.areas.rollouts.kubernetes import provider_registry
@@ -18,6 +19,8 @@ from fairlead.clients.prometheus import ENVOY, Access, NoData, Prometheus, rende
 from tests.contract.local.shop_versions import free_port, release_harness
 from tests.contract.prometheus.test_measures import about, asking
 from tools.servers.prometheus import PrometheusServer
+
+GUIDE = Path(__file__).parents[3] / "docs" / "how-to" / "split-traffic-with-a-mesh.md"
 
 pytestmark = [pytest.mark.xdist_group("prometheus"), pytest.mark.slow]
 
@@ -127,6 +130,31 @@ async def test_istio_and_gateway_metrics_give_their_numbers(
     assert idle == NoData("only NaN: division by zero")
     assert absent == NoData("no series matches the query")
     assert gateway == pytest.approx(99.0)
+
+
+async def test_the_guides_query_counts_a_request_of_an_istio_gateway_once(
+    server: PrometheusServer,
+) -> None:
+    blocks = (each.partition("```")[0] for each in GUIDE.read_text().split("```yaml"))
+    (check,) = yaml.safe_load(next(each for each in blocks if "rq{" in each))["checks"]
+    # As Istio's proxies export it: each request under its code, and under the class of its code.
+    cluster = 'envoy_cluster_upstream_rq{cluster_name="outbound|80||web.shop.svc.cluster.local"'
+    labels = {"code": ("200", "503"), "code_class": ("2xx", "5xx")}
+    lines = {
+        f'{cluster},response_{kind}="{code}"}}': count
+        for kind, codes in labels.items()
+        for code, count in zip(codes, (9396, 604), strict=True)
+    }
+    page = Page(lines)
+    try:
+        server.scrape({"page": (page.address, "/metrics")})
+        given = {"namespace": "shop", "service": "web", "port": "80", "interval": "30s"}
+        async with Prometheus(Access(server.url)) as client:
+            rate = await first_value(client, render(check["query"], given))
+    finally:
+        page.close()
+
+    assert rate == pytest.approx(93.96)
 
 
 async def test_the_judge_gets_failures_and_requests_of_both_sides(server: PrometheusServer) -> None:
