@@ -91,6 +91,57 @@ async def test_a_target_is_held_promoted_and_held_again(theirs: RolloutCluster) 
     assert weights(await theirs.admin.get(theirs.route("front"))) == [100, 0]
 
 
+async def test_a_target_that_was_rolled_back_starts_no_canary_of_what_it_runs(
+    theirs: RolloutCluster,
+) -> None:
+    async with theirs.operating() as running:
+        first = await theirs.until("shop", phase="Stable")
+        await theirs.admin.apply(theirs.deployment("shop"), deployment("shop:2"), "gitops")
+        await theirs.until("shop", phase="AwaitingApproval")
+        await theirs.ask("shop", approve="1")
+        await theirs.until("shop", phase="Stable", stableVersion="shop:2")
+        await theirs.until_so(theirs.deployment("shop"), lambda obj: held_at(obj, "shop:2"))
+
+        await theirs.ask("shop", rollback=first["status"]["stableRevision"])
+
+        await theirs.until("shop", stableVersion="shop:1")
+        await theirs.until_so(theirs.deployment("shop"), lambda obj: held_at(obj, "shop:1"))
+        await running.settled()
+        done = await theirs.admin.get(theirs.path("shop"))
+
+    assert done["status"]["phase"] == "Stable"
+    assert await theirs.weights("front") == [100, 0]
+
+
+async def test_a_change_while_a_live_target_is_taken_on_is_a_canary(theirs: RolloutCluster) -> None:
+    slow_mesh = {"spec": {"provider": {"istio": {"delay": 5}}}}
+    await theirs.admin.patch(theirs.path("shop"), slow_mesh)
+    async with theirs.operating():
+        await theirs.until_so(theirs.deployment("shop"), lambda obj: held_at(obj, "shop:1"))
+
+        await theirs.admin.apply(theirs.deployment("shop"), deployment("shop:2"), "gitops")
+
+        found = await theirs.until("shop", phase="AwaitingApproval", canaryVersion="shop:2")
+        assert found["status"]["stableVersion"] == "shop:1"
+        assert await images(theirs) == {"shop:1"}
+        assert await theirs.weights("front") == [50, 50]
+
+
+async def test_a_change_of_a_held_target_is_a_canary_also_where_nothing_is_remembered(
+    theirs: RolloutCluster,
+) -> None:
+    async with theirs.operating():
+        await theirs.until("shop", phase="Stable")
+    await theirs.admin.patch(f"{theirs.path('shop')}/status", {"status": None})
+    await theirs.admin.apply(theirs.deployment("shop"), deployment("shop:2"), "gitops")
+
+    async with theirs.operating("another"):
+        found = await theirs.until("shop", phase="AwaitingApproval", canaryVersion="shop:2")
+
+    assert found["status"]["stableVersion"] == "shop:1"
+    assert await images(theirs) == {"shop:1"}
+
+
 @pytest.mark.requirement("canary R6", "canary R19")
 async def test_a_deleted_object_gives_target_and_route_back(theirs: RolloutCluster) -> None:
     before = await theirs.admin.get(theirs.route("front"))

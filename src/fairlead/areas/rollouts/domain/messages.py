@@ -29,6 +29,9 @@ class Request:
     by: str = ""
     """Who deploys it, where that is known."""
 
+    live: bool = False
+    """Whether what runs had its users before this rollout, and is held as it was found."""
+
 
 @dataclass(frozen=True, slots=True)
 class Observed:

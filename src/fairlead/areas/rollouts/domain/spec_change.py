@@ -64,12 +64,18 @@ def _take_spec(draft: DecisionBuilder, asked: Request) -> None:
 def _take_version(draft: DecisionBuilder, asked: Request) -> None:
     state, version = draft.state, asked.version
     assert isinstance(state, states.Known)
-    if isinstance(state, states.Initializing):
+    if isinstance(state, states.Initializing) and not asked.live:
         # Nothing carries traffic: there is nobody to protect, and nothing to compare with.
         draft.record(events.Reinitialized(version, draft.now))
         draft.ask_primary(version)
         return
     override = asked.override and not draft.rollout.override_spent
+    if _is_under_way(state, version):
+        # A target that is rolled back says by its own template what it becomes.
+        draft.record(events.Requested(version, due=False, why=f"{version} is under way"))
+        if override:
+            _override_running(draft)
+        return
     back = version.meaning == state.rollout.stable.meaning and not isinstance(
         state, states.Promoting
     )
@@ -86,6 +92,12 @@ def _take_version(draft: DecisionBuilder, asked: Request) -> None:
         case _:
             # During a rollback and a promotion, what is requested next waits its turn.
             pass
+
+
+def _is_under_way(state: states.Known, version: Version) -> bool:
+    if isinstance(state, states.RollingBack) or not isinstance(state, states.Running):
+        return False
+    return state.run.target.meaning == version.meaning
 
 
 def _override_running(draft: DecisionBuilder) -> None:

@@ -128,16 +128,22 @@ class RolloutKinds:
             generation=found.generation,
         )
         # What runs is for a machine that knows nothing: a change of it alone is no news.
-        told = Level(replace(want, running=self._running(found, snapshot)), want)
+        running, live = self._running(found, snapshot)
+        told = Level(replace(want, running=running, live=live), want)
         levels = {"want": told, "observed": _observed_level(seen.observed)}
         asked = _requests(obj, found, self.answered(obj, snapshot))
         return ObservedObject({**levels, **_paused(obj, found)}, asked, seen.again)
 
-    def _running(self, found: ParsedRollout, snapshot: Snapshot) -> Version | None:
-        """What our own Deployment of the primary was last asked to hold."""
+    def _running(self, found: ParsedRollout, snapshot: Snapshot) -> tuple[Version | None, bool]:
+        """What the primary was last asked to hold, and whether it is a target that serves it."""
         live = observe_cluster.slot_of(found, Slot.PRIMARY, snapshot)
-        ours = live is not None and objects.owner_of(live) == found.uid
-        return children.version_in(live) if live is not None and ours else None
+        version = children.version_in(live) if live is not None else None
+        if live is None or version is None:
+            return None, False
+        if not found.is_target:
+            return (version if objects.owner_of(live) == found.uid else None), False
+        held = bool((live.get("spec") or {}).get("paused"))
+        return (version if held else None), held and observe_cluster.ready_pods(live) > 0
 
     def _held(self, obj: Object, snapshot: Snapshot, error: Rejected) -> ObservedObject | None:
         """What the last spec that made sense shows: no step up by it, a rollback is possible."""

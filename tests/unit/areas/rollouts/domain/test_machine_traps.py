@@ -31,6 +31,34 @@ def test_a_version_wanted_while_another_rolls_back_is_not_lost() -> None:
     assert world.state().rollout.stable == version("v3")
 
 
+@pytest.mark.parametrize("phase", [states.Shifting, states.Promoting])
+def test_a_version_that_is_under_way_starts_no_second_run_when_it_is_desired_too(
+    phase: type,
+) -> None:
+    world = live()
+    ended(world)
+    world.send(messages.RollBackTo("v1", "ada"))
+    world.run_until(phase)
+
+    world.want("v1", SPEC)
+
+    assert ended(world).ending is events.Ending.PROMOTED
+    world.run(longest=600)
+    assert (type(world.state()), world.state().rollout.runs) == (states.Idle, 2)
+    assert world.state().rollout.desired == version("v1")
+
+
+def test_a_change_of_what_was_live_before_the_rollout_waits_for_the_first_version() -> None:
+    world = World(Habits())
+    world.want("v1", SPEC)
+
+    world.want("v2", SPEC, live=True)
+
+    assert world.run_until(states.Shifting).rollout.stable == version("v1")
+    assert ended(world).ending is events.Ending.PROMOTED
+    assert asked_weights(world) == [0, 10, 50, 100, 0]
+
+
 def test_a_rollout_that_waits_before_its_start_can_be_aborted() -> None:
     # In Flagger a rollback hook is never asked while a confirm-rollout gate is closed.
     gate = Check("board", kind=CheckKind.GATE, when=When.START)
