@@ -142,6 +142,30 @@ async def test_a_change_of_a_held_target_is_a_canary_also_where_nothing_is_remem
     assert await images(theirs) == {"shop:1"}
 
 
+@pytest.mark.parametrize("pause", ["at once", "seen", "seen by another"])
+async def test_a_route_that_is_made_again_gets_its_weights_back(
+    theirs: RolloutCluster, pause: str
+) -> None:
+    routes = theirs.space.path("virtualservices", api=ISTIO)
+    async with theirs.operating() as running:
+        await theirs.until("shop", phase="Stable")
+        await theirs.admin.apply(theirs.deployment("shop"), deployment("shop:2"), "gitops")
+        await theirs.until("shop", phase="AwaitingApproval")
+        await theirs.admin.delete(theirs.route("front"))
+        await theirs.admin.wait_until_gone(theirs.route("front"))
+        if pause != "at once":
+            await theirs.until("shop", phase="Paused")
+            await running.settled()
+        if pause != "seen by another":
+            await theirs.admin.create(routes, route())
+            await theirs.until_so(theirs.route("front"), lambda obj: weights(obj) == [50, 50])
+    if pause == "seen by another":
+        async with theirs.operating() as running:
+            await running.settled()
+            await theirs.admin.create(routes, route())
+            await theirs.until_so(theirs.route("front"), lambda obj: weights(obj) == [50, 50])
+
+
 @pytest.mark.requirement("canary R6", "canary R19")
 async def test_a_deleted_object_gives_target_and_route_back(theirs: RolloutCluster) -> None:
     before = await theirs.admin.get(theirs.route("front"))

@@ -4,7 +4,12 @@ import datetime as dt
 
 from fairlead.areas.rollouts.domain import events, states
 from fairlead.areas.rollouts.domain.decision_builder import DecisionBuilder, goal, lost
-from fairlead.areas.rollouts.domain.observation import NOTHING, Observation, ObservedRoute
+from fairlead.areas.rollouts.domain.observation import (
+    NOTHING,
+    UNMARKED,
+    Observation,
+    ObservedRoute,
+)
 from fairlead.areas.rollouts.domain.phases import shifting
 from fairlead.areas.rollouts.domain.spec_change import primary_version
 from fairlead.traffic.routes import PRIMARY_ONLY, STANDBY
@@ -145,6 +150,10 @@ def _undone(state: states.Known, before: Observation | None, seen: Observation) 
     shown = before.route if before else None
     if shown is not None and shown.order == rollout.route_order:
         return True
+    if seen.route == UNMARKED and not isinstance(state, states.Initializing):
+        # It was ours once: somebody deleted it, and made it again just now or while we were away.
+        asked = rollout.route_at or rollout.since
+        return shown != UNMARKED or seen.at > asked + GRACE
     if not isinstance(state, states.Idle) or rollout.route_at is None:
         return False
     # Nobody comes here before the route was shown; a mend of it gets its time.

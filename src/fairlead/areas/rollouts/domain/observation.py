@@ -36,6 +36,10 @@ class ObservedRoute:
     """What somebody else changed in our route; empty if nothing."""
 
 
+UNMARKED = ObservedRoute(0, 0)
+"""A route that is there, and that nobody of us ever wrote."""
+
+
 @dataclass(frozen=True, slots=True)
 class Observation:
     """Everything at one moment."""

@@ -10,11 +10,17 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from fairlead.areas.rollouts.domain.observation import Observation, ObservedRoute, Pods
+from fairlead.areas.rollouts.domain.observation import (
+    UNMARKED,
+    Observation,
+    ObservedRoute,
+    Pods,
+)
 from fairlead.areas.rollouts.domain.plan import triggers
 from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.areas.rollouts.kubernetes import children, names
 from fairlead.areas.rollouts.kubernetes.parsing import ParsedRollout
+from fairlead.areas.rollouts.kubernetes.routing import route_annotations
 from fairlead.areas.rollouts.kubernetes.routing.provider import Found, Provider, Ref, Site
 from fairlead.kubernetes.kinds import Snapshot
 from fairlead.kubernetes.writes import compare
@@ -45,7 +51,11 @@ def see(
         # Only where it may be there: each question is remembered, for every rollout.
         slots.append(Slot.BASELINE)
     seen = {slot: _pods(parsed, slot, snapshot, delay, performed) for slot in slots}
-    shown, wait = provider.shown(site, found(provider, site, snapshot), snapshot.at)
+    carried = found(provider, site, snapshot)
+    shown, wait = provider.shown(site, carried, snapshot.at)
+    carrier = carried.get(provider.refs(site)[0])
+    if shown is None and carrier is not None and not route_annotations.order(carrier):
+        shown = UNMARKED
     pods = {slot.value: one for slot, (one, _) in seen.items()}
     waits = [each for each in (wait, *(again for _, again in seen.values())) if each > 0]
     return ClusterView(Observation(snapshot.at, route=shown, **pods), min(waits, default=0.0))
@@ -53,7 +63,7 @@ def see(
 
 def standing_by(shown: ObservedRoute | None, order: int) -> ObservedRoute | None:
     """A route at weight 0, after a standby of this order that needed no write."""
-    if shown is None or shown.weight or shown.drift or shown.order >= order:
+    if shown in (None, UNMARKED) or shown.weight or shown.drift or shown.order >= order:
         return shown
     return ObservedRoute(order, 0)
 

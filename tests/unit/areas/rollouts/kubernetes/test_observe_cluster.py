@@ -98,6 +98,7 @@ def test_orders_that_left_no_trace_are_seen_too() -> None:
         (ObservedRoute(3, 10), ObservedRoute(3, 10)),
         (ObservedRoute(3, 0, "changed"), ObservedRoute(3, 0, "changed")),
         (ObservedRoute(7, 0), ObservedRoute(7, 0)),
+        (ObservedRoute(0, 0), ObservedRoute(0, 0)),
         (None, None),
     ],
 )
