@@ -13,6 +13,11 @@ RESOURCES = Area(
             "Keep resources of any described API as declared.",
         )
     },
+    nouns={
+        "resource": f"{_HERE}.commands.nouns:RESOURCE",
+        "resources": f"{_HERE}.commands.nouns:RESOURCE",
+    },
     settings=f"{_HERE}.settings:ResourcesSettings",
     platform=f"{_HERE}.host:platform",
+    web=f"{_HERE}.web:mount",
 )

@@ -78,12 +78,12 @@ class Draft:
     def write(self, plan: Plan, observation: Observation) -> None:
         # By which the plan was made; that of now has this very attempt in it.
         last = self.state.last
-        self.record(happened.WriteStarted(self.next, plan, observation.sealed))
+        self.record(happened.WriteStarted(self.next, plan, observation.sealed, self.now))
         order = self.state.order
         self.effects.append(messages.Write(order, self.declared, last, plan.digest))
 
     def delete(self) -> None:
-        self.record(happened.DeletionStarted(self.next))
+        self.record(happened.DeletionStarted(self.next, self.now))
         told = self.declared
         asked = messages.Delete(self.state.order, told.type, told.version, told.id)
         self.effects.append(asked)

@@ -43,6 +43,7 @@ class WriteStarted:
     order: int
     plan: Plan
     sealed: Json
+    at: dt.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,7 @@ class DeletionStarted:
     """Event: from here on its deletion may have been asked for."""
 
     order: int
+    at: dt.datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

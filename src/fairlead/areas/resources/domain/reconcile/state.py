@@ -15,6 +15,7 @@ from fairlead.areas.resources.domain.reconcile.messages import (
     LastApplied,
     Operation,
     Plan,
+    Reason,
 )
 
 _MOST_ATTEMPTED = 4
@@ -93,6 +94,14 @@ class Resource:
     operation: Operation | None = None
     deadline: dt.datetime | None = None
     failure: Failure | None = None
+    awaited: str = ""
+    """What the API has to show before what was written counts as done."""
+
+    differs: tuple[Reason, ...] = ()
+    """What the last write was for, until the resource is as declared."""
+
+    wrote: dt.datetime | None = None
+    """When a request was decided on last."""
 
     @property
     def is_asking(self) -> bool:
@@ -116,7 +125,8 @@ def evolve(state: Resource, event: events.Event) -> Resource:  # noqa: PLR0911 -
         case events.ReadStarted(order):
             if state.verifies:
                 return replace(state, order=order, until=None)
-            return replace(state, phase=Phase.READING, order=order, until=None, sent=None)
+            reading = replace(state, phase=Phase.READING, sent=None, awaited="")
+            return replace(reading, order=order, until=None)
         case events.WriteStarted() | events.DeletionStarted():
             return _sent(state, event)
         case events.Written() | events.Settled():
@@ -148,17 +158,26 @@ def _owned(
 
 def _sent(state: Resource, event: events.WriteStarted | events.DeletionStarted) -> Resource:
     match event:
-        case events.WriteStarted(order, plan, sealed):
+        case events.WriteStarted(order, plan, sealed, at):
             sent = Sent(plan, state.generation, sealed)
+            state = replace(state, differs=plan.reasons)
             if sealed not in state.last.attempted:
                 attempted = (*state.last.attempted, sealed)[-_MOST_ATTEMPTED:]
                 state = replace(state, last=replace(state.last, attempted=attempted))
-        case events.DeletionStarted(order):
+        case events.DeletionStarted(order, at):
             sent = Sent(None, state.generation)
+            state = replace(state, differs=())
         case unreachable:
             assert_never(unreachable)
     return replace(
-        state, phase=Phase.WRITING, order=order, until=None, sent=sent, ours=True, differing=0
+        state,
+        phase=Phase.WRITING,
+        order=order,
+        until=None,
+        sent=sent,
+        ours=True,
+        differing=0,
+        wrote=at,
     )
 
 
@@ -195,17 +214,18 @@ def _resting(
             known = state.last.applied if applied is None else applied
             last = LastApplied(known, settled=state.last.settled)
             rest = replace(state, phase=Phase.READY, last=last, tries=0, failure=None)
-            rest = replace(rest, converged=state.generation, unkept=(), ours=True)
+            rest = replace(rest, converged=state.generation, unkept=(), ours=True, differs=())
         case events.BackedOff(order, failure, until):
             phase = Phase.FAILED if failure.kind is ErrorClass.REFUSED else Phase.WAITING
             rest = replace(state, phase=phase, tries=state.tries + 1, failure=failure)
-        case events.VerificationAwaited(order, until, _, differs):
+        case events.VerificationAwaited(order, until, why, differs):
             count = state.differing + differs
-            tries = state.tries + 1
-            return replace(state, order=order, until=until, tries=tries, differing=count)
+            waits = replace(state, tries=state.tries + 1, differing=count, awaited=why)
+            return replace(waits, order=order, until=until)
         case unreachable:
             assert_never(unreachable)
-    return replace(rest, order=order, until=until, sent=None, operation=None, deadline=None)
+    rest = replace(rest, sent=None, operation=None, deadline=None, awaited="")
+    return replace(rest, order=order, until=until)
 
 
 def _operating(

@@ -1,0 +1,11 @@
+"""What resources add to the web app."""
+
+from collections.abc import Sequence
+
+from fairlead.areas.resources import api
+from fairlead.web.mounts import Mount
+from fairlead.web.navigation import Link
+
+
+def mount(navigation: Sequence[Link]) -> Mount:
+    return Mount(name="resources", apis=(api.router,), navigation=navigation)
