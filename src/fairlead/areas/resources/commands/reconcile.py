@@ -53,7 +53,7 @@ def plan(file: str, observed: str | None, *, as_json: bool) -> None:
     secret = hosts.Secrets(chosen.of(ResourcesSettings).resources_secrets)
     properties = references.resolved(wanted.properties, secret)
     with document.placed():
-        shown = _asked(wanted) if observed is None else _in_file(observed)
+        shown = asked(wanted) if observed is None else _in_file(observed)
         complete = dataclasses.replace(wanted, properties=properties)
         request = plans.plan(model, hosts.seal(chosen), complete, _last(wanted.id), shown)
     sent = [] if request is None else [requests.shown(model, request)]
@@ -67,7 +67,7 @@ def plan(file: str, observed: str | None, *, as_json: bool) -> None:
         printing.columns(("PATH", "WHY"), [(one.path, one.why) for one in each.reasons])
 
 
-def _patience(command: Any) -> Any:
+def patience(command: Any) -> Any:
     return click.option(
         "--timeout",
         type=options.SPAN,
@@ -79,7 +79,7 @@ def _patience(command: Any) -> Any:
 
 @click.command()
 @click.argument("file")
-@_patience
+@patience
 @options.output
 def apply(file: str, timeout: float, *, as_json: bool) -> None:
     """Bring a resource to its file, and wait until the API shows it so.
@@ -88,12 +88,12 @@ def apply(file: str, timeout: float, *, as_json: bool) -> None:
     """
     _, _, wanted = _declared(file)
     told = (messages.Apply(wanted), messages.Refresh())
-    _report(asyncio.run(_run(wanted.id, told, timeout)), wanted.id, as_json=as_json)
+    _report(asyncio.run(run(wanted.id, told, timeout)), wanted.id, as_json=as_json)
 
 
 @click.command()
 @click.argument("file")
-@_patience
+@patience
 @options.output
 def delete(file: str, timeout: float, *, as_json: bool) -> None:
     """Delete the resource that a file declares, if it was applied from here.
@@ -102,7 +102,7 @@ def delete(file: str, timeout: float, *, as_json: bool) -> None:
     """
     _, _, wanted = _declared(file)
     told = (messages.Remove(),)
-    _report(asyncio.run(_run(wanted.id, told, timeout)), wanted.id, as_json=as_json)
+    _report(asyncio.run(run(wanted.id, told, timeout)), wanted.id, as_json=as_json)
 
 
 def _declared(file: str) -> tuple[Document, Model, Declared]:
@@ -125,7 +125,7 @@ def _in_file(file: str) -> Json | None:
         )
 
 
-def _asked(wanted: Declared) -> Json | None:
+def asked(wanted: Declared) -> Json | None:
     made = hosts.host(options.settings())
 
     async def ask() -> Json | None:
@@ -136,27 +136,32 @@ def _asked(wanted: Declared) -> Json | None:
     return asyncio.run(ask())
 
 
-def _last(id_: str) -> LastApplied:
-    """What a run from here remembers of it; nothing where there was none."""
+def known(id_: str) -> visibility.StreamView | None:
+    """The resource as it is kept here; None where it was never declared from here."""
     installation, chosen = options.installation(), options.settings()
     try:
         kept = clients.existing(installation, chosen.store)
     except errors.NotFound:
-        return LastApplied()
+        return None
     with contextlib.closing(kept.open()) as session:
-        found = visibility.find(session, stream(id_))
+        return visibility.find(session, stream(id_))
+
+
+def _last(id_: str) -> LastApplied:
+    """What a run from here remembers of it; nothing where there was none."""
+    found = known(id_)
     return msgspec.convert(found.data["last"], LastApplied) if found else LastApplied()
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
-class _Outcome:
+class Outcome:
     """How a run ended."""
 
     data: dict[str, Any]
     sent: Sequence[dict[str, Any]]
 
 
-async def _run(id_: str, told: Sequence[Any], seconds: float) -> _Outcome:
+async def run(id_: str, told: Sequence[Any], seconds: float) -> Outcome:
     installation, chosen = options.installation(), options.local_settings()
     made = hosts.host(chosen)
     kept = installation.store(chosen.store)
@@ -174,7 +179,7 @@ async def _run(id_: str, told: Sequence[Any], seconds: float) -> _Outcome:
             raise errors.Unavailable(
                 f"not done within {seconds:g} s", hint="run it again: it goes on where it is"
             ) from error
-        return _Outcome(data, await _sent(engine, name, before))
+        return Outcome(data, await _sent(engine, name, before))
 
 
 async def _settled(engine: service.Engine, name: StreamName) -> dict[str, Any]:
@@ -215,7 +220,7 @@ async def _sent(engine: service.Engine, name: StreamName, after: int) -> list[di
     ]
 
 
-def _report(outcome: _Outcome, id_: str, *, as_json: bool) -> None:
+def _report(outcome: Outcome, id_: str, *, as_json: bool) -> None:
     phase = outcome.data["phase"]
     if as_json:
         printing.document({"resourceId": id_, "phase": phase, "requests": outcome.sent})
