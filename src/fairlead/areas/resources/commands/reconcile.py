@@ -231,6 +231,11 @@ def _report(outcome: Outcome, id_: str, *, as_json: bool) -> None:
         rows = [(one["path"], one["why"]) for one in each["reasons"]]
         if rows:
             printing.columns(("PATH", "WHY"), rows)
-    if phase == Phase.FAILED:
+    check(outcome)
+
+
+def check(outcome: Outcome) -> None:
+    """Rejected where it failed."""
+    if outcome.data["phase"] == Phase.FAILED:
         hint = "change the file, or what stands in its way, and run it again"
         raise errors.Rejected(_why(outcome.data) or "it failed", hint=hint)
