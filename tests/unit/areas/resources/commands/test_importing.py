@@ -95,3 +95,17 @@ def test_what_is_not_there_or_of_no_type_is_told(
     assert "of no known type: /subscriptions/s" in unknown.err
     assert "not an id of Acme.Toys/robots: /subscriptions/s" in other.err
     assert len(cloud.asked) == 1
+
+
+def test_what_others_change_before_it_is_attached_is_a_drift_and_told(
+    run: Type, wanted: str, cloud: SimulatedCloud
+) -> None:
+    cloud.put(ID, {**SHOWN, "size": "L"})
+    seen = cloud.stored[ID.lower()]
+    seen.old, seen.stale = SHOWN, 1
+
+    then = run("resources", "import", ID)
+
+    assert "  size: S\n" in then.out
+    assert f"changed meanwhile, so it was written: PATCH {ID}" in then.err
+    assert [said for _, _, said in cloud.writes] == [{"size": "S"}]
