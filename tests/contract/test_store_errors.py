@@ -9,7 +9,9 @@ import psycopg
 import pytest
 
 from fairlead import errors
-from fairlead.engine.store import protocol
+from fairlead.clients.postgres.server import identity
+from fairlead.clients.postgres.server.running import PostgresServer
+from fairlead.engine.store import postgres, protocol
 from tests.contract.test_store import NOW, load, stream, timer, write
 from tests.engines import Home
 
@@ -18,6 +20,13 @@ def backend(session: Any) -> object:
     """What tells one connection from another."""
     connection = session._connection
     return connection.info.backend_pid if isinstance(connection, psycopg.Connection) else connection
+
+
+def limit_files(pid: int, size: str) -> None:
+    """As whoever the process belongs to: not every root may do it for others."""
+    command = ["prlimit", f"--pid={pid}", f"--fsize={size}:"]
+    done = identity.run_as(identity.unprivileged_identity(), command)
+    assert done.returncode == 0, done.stderr
 
 
 def too_large(session: Any) -> protocol.NewTimer:
@@ -53,6 +62,25 @@ def test_a_schema_that_is_not_ours_is_nothing_to_wait_for(
 
     with pytest.raises(errors.Corrupt, match="refuses a statement of ours"):
         session.rows("claim_timers", fence=1, knows="{}", now=NOW, limit=1)
+
+
+def test_a_table_that_may_not_grow_is_waited_for() -> None:
+    """A limit or a quota on files: unlike a full disk, that has no code of its own."""
+    with PostgresServer() as server:
+        store = postgres.PostgresStore(server.create_database("cramped"))
+        store.migrate()
+        session = store.open()
+        write(session, streams=[stream(1)])
+        large = [protocol.NewEvent(1, seq, "Loaded", 1, "{}", "x" * 1500) for seq in range(1, 50)]
+        pid = session._connection.info.backend_pid
+
+        limit_files(pid, "8192")
+        with pytest.raises(errors.Unavailable, match="did not answer: could not extend file"):
+            write(session, events=large)
+        limit_files(pid, "unlimited")
+
+        write(session, events=large)
+        session.close()
 
 
 def test_a_store_without_tables_may_get_them(bare_home: Home) -> None:

@@ -453,6 +453,8 @@ def _translate() -> Iterator[None]:
 # follows, which cannot say either where its own log stands.
 _PASSING_CLASSES = ("08", "53", "57", "58")
 _PASSING = frozenset({"25006", "25P03", "25P04", "40003", "55000"})
+_STORAGE = "md.c"
+"""Where PostgreSQL writes files of tables: unlike a full disk, a quota has no code of its own."""
 
 
 def _sorted(error: psycopg.Error) -> errors.FairleadError:
@@ -469,7 +471,8 @@ def _sorted(error: psycopg.Error) -> errors.FairleadError:
     if isinstance(error, psycopg.errors.ProgramLimitExceeded):
         return errors.Rejected(f"the database cannot store this: {text}", hint="make it shorter")
     broken = not state and isinstance(error, psycopg.OperationalError | psycopg.InterfaceError)
-    if broken or state.startswith(_PASSING_CLASSES) or state in _PASSING:
+    passing = state.startswith(_PASSING_CLASSES) or state in _PASSING
+    if broken or passing or error.diag.source_file == _STORAGE:
         return errors.Unavailable(
             f"the database did not answer: {text}",
             hint="it is tried again; check the server if this goes on",
