@@ -402,10 +402,16 @@ class _Readers:
             session.close()
 
     def _call(self, function: Callable[[protocol.Session], T]) -> T:
-        session: protocol.Session | None = getattr(self._local, "session", None)
-        if session is None:
-            session = self._local.session = self._store.open()
-            self._open.append(session)
+        kept: protocol.Session | None = getattr(self._local, "session", None)
+        if kept is not None:
+            # It may have ended while nothing was asked of it, as a restart of the server ends all.
+            with contextlib.suppress(errors.Unavailable):
+                return self._asked(kept, function)
+        session = self._local.session = self._store.open()
+        self._open.append(session)
+        return self._asked(session, function)
+
+    def _asked(self, session: protocol.Session, function: Callable[[protocol.Session], T]) -> T:
         try:
             return function(session)
         except errors.Unavailable:

@@ -227,6 +227,20 @@ async def test_nobody_hears_of_a_session_that_ended_while_it_was_idle(
         assert (again.first, line.calls["open"]) == (2, opened + 1)
 
 
+async def test_nobody_hears_of_a_reading_session_that_ended_while_it_was_idle(
+    home: Home, wall: HandWoundClock
+) -> None:
+    line = Tampering()
+    async with engine(TamperedStore(home.store(), line), wall).running() as running:
+        for _ in range(20):
+            await running.read(lambda session: session.rows("count_rows"))
+
+        line.before = once("count_rows", gone())
+        rows = await running.read(lambda session: session.rows("count_rows"))
+
+    assert rows
+
+
 async def test_work_is_answered_although_no_session_can_be_opened(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
