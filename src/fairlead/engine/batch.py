@@ -252,7 +252,8 @@ class Batch:
                     f"more than {MAX_SENDS} commands from one: {submission.id}",
                     hint="two machines send to each other without end",
                 )
-            self._need(sends)
+            if sends:
+                self._need(sends)
             for send in sends:
                 inherited = target.queue if send.queue is None else send.queue
                 todo.append((self._target(send.stream), send.command, inherited))
@@ -277,9 +278,13 @@ class Batch:
             # Born by this command: one before it that changed nothing gave it no queue.
             head.queue = queue
         self._evolve(head, decision.events, cause)
-        self._withdraw(head, decision.withdraws)
-        self._ask(head, decision.effects)
-        self._set_timers(head, decision.timers)
+        # Most decisions have none of some, and this is done for each transition.
+        if decision.withdraws:
+            self._withdraw(head, decision.withdraws)
+        if decision.effects:
+            self._ask(head, decision.effects)
+        if decision.timers:
+            self._set_timers(head, decision.timers)
         return decision.sends
 
     def _evolve(self, head: _Head, events: Sequence[object], cause: str) -> None:
@@ -296,8 +301,6 @@ class Batch:
         head.touched = True
 
     def _ask(self, head: _Head, effects: Sequence[object]) -> None:
-        if not effects:
-            return
         in_order = head.registered.machine.effects_in_order
         for n, effect in enumerate(effects):
             row = head.registered.codec.effects.encode(effect)
@@ -335,7 +338,7 @@ class Batch:
     def _set_timers(
         self, head: _Head, timers: Sequence[messages.SetTimer | messages.CancelTimer]
     ) -> None:
-        if timers and self._marks.timers is None:
+        if self._marks.timers is None:
             self._marks.timers = dict(self._timers)
         for timer in timers:
             messages.check_timer_name(timer.name)
