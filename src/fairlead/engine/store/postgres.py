@@ -87,6 +87,8 @@ class PostgresStore:
 
     def migrate(self) -> list[str]:
         with self._asking() as connection, connection.transaction():
+            # Longer than for a batch: a machine that stands still for seconds breaks nothing off.
+            connection.execute("SET LOCAL idle_in_transaction_session_timeout = '60s'")
             # Two programs that start together must not both create the tables.
             connection.execute("SELECT pg_advisory_xact_lock(%s)", [_MIGRATION_LOCK])
             connection.execute("CREATE TABLE IF NOT EXISTS migrations (name text PRIMARY KEY)")
