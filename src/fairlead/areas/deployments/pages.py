@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import msgspec
 from fastapi import APIRouter, Query, Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from fairlead import errors
 from fairlead.access import tokens
@@ -134,6 +134,12 @@ async def stack(request: Request, name: str, before: Before = None) -> Response:
         buttons=web_verbs.buttons(VERBS[each] for each in asked),
         current_buttons=web_verbs.buttons(_fitting(current)),
     )
+
+
+@router.get("/deployments")
+async def deployments() -> Response:
+    # No list of their own: each stands with its stack.
+    return RedirectResponse("/stacks", 303)
 
 
 @router.get("/deployments/{name:path}")

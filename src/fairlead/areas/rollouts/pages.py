@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query, Request
-from starlette.responses import Response
+from starlette.responses import RedirectResponse, Response
 
 from fairlead.access import tokens
 from fairlead.areas.rollouts import chart, detail, history, projection, requests
@@ -109,6 +109,12 @@ async def rollouts(
     return contexts.page(
         request, "rollouts/rollouts.html", rollouts=shown, further=further, **words
     )
+
+
+@router.get("/rollouts")
+async def first_page() -> Response:
+    # Who leaves the name out of an address means the list.
+    return RedirectResponse("/", 303)
 
 
 @router.get("/rollouts/{name:path}")

@@ -44,6 +44,12 @@ async def test_empty_lists_say_how_to_fill_them(site: rig.Site) -> None:
     assert "fairlead deployments start" in await page(site, "/triggers")
 
 
+async def test_an_address_without_a_name_leads_to_the_list(site: rig.Site) -> None:
+    answer = await site.client.get("/deployments", headers={"Accept": "text/html"})
+
+    assert (answer.status_code, answer.headers["location"]) == (303, "/stacks")
+
+
 async def test_what_is_broken_comes_first(site: rig.Site) -> None:
     await story.broken(site.engine)
     await story.evaluated(site.engine)

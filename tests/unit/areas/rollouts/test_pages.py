@@ -39,6 +39,12 @@ async def test_an_empty_list_says_how_to_fill_it(site: rig.Site) -> None:
     assert 'href="/streams"' in text
 
 
+async def test_an_address_without_a_name_leads_to_the_list(site: rig.Site) -> None:
+    answer = await site.client.get("/rollouts", headers={"Accept": "text/html"})
+
+    assert (answer.status_code, answer.headers["location"]) == (303, "/")
+
+
 async def test_the_list_puts_what_waits_for_a_person_first(site: rig.Site) -> None:
     await fleet.live(site.engine, "alpha")
     await fleet.halfway(site.engine, "zulu")
