@@ -64,7 +64,7 @@ def _spread(
     wider_is_low = label is verdict.Label.LOW and after > before
     seen = classify.Sides(apart.experiment, apart.control) if wider_is_low else apart
     effect = classify.effect_of(rule, seen, limits.strictness)
-    if classify.is_allowed(rule, label, effect):
+    if classify.is_allowed(rule, label, effect) or _is_in_reach(rule, label, seen, abs(centre)):
         return None
     found = series_test.test(apart.control, apart.experiment)
     if found.chance > limits.level:
@@ -74,6 +74,22 @@ def _spread(
     change = "grew" if after > before else "shrank"
     critical = classify.is_critical(rule, label, effect)
     return Sight(label, f"spread {change}: {told}", critical)
+
+
+def _is_in_reach(
+    rule: classify.Rule, label: verdict.Label, apart: classify.Sides, centre: float
+) -> bool:
+    """Whether samples stay within the values that are allowed of them, counted from zero.
+
+    Control may be as good as constant (an answer's time is only as fine as its bucket): every
+    other spread is then any number of times as wide.
+    """
+    if rule.effect.measure is not classify.Measure.MEAN_RATIO:
+        return False
+    control, experiment = (
+        [centre + value for value in side] for side in (apart.control, apart.experiment)
+    )
+    return classify.is_allowed(rule, label, statistics.mean_ratio(control, experiment))
 
 
 def _reaches_out(rule: classify.Rule, sides: classify.Sides, tolerance: float) -> bool:

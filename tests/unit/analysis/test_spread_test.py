@@ -48,13 +48,33 @@ def test_fewer_requests_explain_a_wider_spread() -> None:
 
 
 def test_an_allowed_increase_holds_for_spread_too() -> None:
-    limits = classify.EffectLimits(allowed_increase=10.0, critical_increase=100.0)
-    rule = classify.Rule("metric", effect=limits, critical=True)
+    large, small = (
+        classify.EffectLimits(allowed_increase=allowed, critical_increase=100.0)
+        for allowed in (10.0, 1.2)
+    )
 
-    four_times, fifteen_times = find(20, 80, rule), find(5, 75, rule)
+    four_times = find(20, 80, classify.Rule("metric", effect=large, critical=True))
+    fifteen_times = find(5, 75, classify.Rule("metric", effect=small, critical=True))
 
     assert four_times.label is verdict.Label.PASS
     assert (fifteen_times.label, fifteen_times.critical) == (verdict.Label.HIGH, False)
+
+
+def test_samples_that_stay_within_the_allowed_values_are_no_spread() -> None:
+    """As times that control's buckets make equal: any other spread is many times as wide."""
+    limits = classify.EffectLimits(allowed_increase=1.5)
+    rule = classify.Rule(
+        "metric", direction=classify.Direction.INCREASE, effect=limits, critical=True
+    )
+    control = [399.0] * 9
+    near = [399.0, 520.0, 399.0, 740.0, 399.0, 685.0, 399.0, 460.0, 660.0]
+    far = [399.0, 900.0, 399.0, 1400.0, 399.0, 1500.0, 399.0, 399.0, 1200.0]
+
+    bench = judge.Bench(plan=EQUAL)
+
+    then = [judge.find(rule, 3 * control, 3 * side, bench) for side in (near, far)]
+
+    assert [each.label for each in then] == [verdict.Label.PASS, verdict.Label.HIGH]
 
 
 def test_a_spread_that_is_small_beside_the_level_is_none() -> None:
