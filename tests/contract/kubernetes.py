@@ -12,7 +12,7 @@ from fairlead.kubernetes.client.config import Connection
 from fairlead.kubernetes.client.limits import Limits
 from fairlead.kubernetes.client.transport import ClientOptions
 from fairlead.kubernetes.objects import Key, Object, Resource, Selection
-from tests.contract.kubernetes_samples import CONFIG_MAPS
+from tests.contract.kubernetes_samples import CONFIG_MAPS, config_map, owned
 
 PATIENCE = 120.0
 QUICK = ClientOptions(Limits(rate=1000, burst=1000, page=2))
@@ -51,6 +51,21 @@ async def until(
 
 async def gone(api: Api, resource: Resource, name: str) -> None:
     await until(api.client, resource, api.key(name), lambda obj: obj is None)
+
+
+async def collector_knows(api: Api) -> None:
+    """Waits until the garbage collector has seen every config map that was made so far.
+
+    It hears of them by watches of its own. One that hears of a parent's deletion first orphans
+    nothing, and takes the child for garbage later. It hears of config maps in order, so it knows
+    them all once it has removed a last one, whose owner was never there. The fake's is never late.
+    """
+    if not api.real:
+        return
+    ghost = {"metadata": {"name": "ghost", "uid": "00000000-0000-4000-8000-000000000000"}}
+    owner = {"apiVersion": "v1", "kind": "ConfigMap", **ghost}
+    await api.client.create(CONFIG_MAPS, owned(config_map(api.namespace, "last"), owner))
+    await gone(api, CONFIG_MAPS, "last")
 
 
 async def names(api: Api, resource: Resource, **selection: str) -> list[str]:

@@ -9,7 +9,15 @@ from fairlead.errors import Conflict, NotFound, Rejected, Unauthorised
 from fairlead.kubernetes import api_errors
 from fairlead.kubernetes.client.client import Preconditions, WatchEvent
 from fairlead.kubernetes.objects import Key, Resource, Selection, is_deleting
-from tests.contract.kubernetes import PATIENCE, Api, collect, gone, names, until
+from tests.contract.kubernetes import (
+    PATIENCE,
+    Api,
+    collect,
+    collector_knows,
+    gone,
+    names,
+    until,
+)
 from tests.contract.kubernetes_samples import (
     CONFIG_MAPS,
     DEPLOYMENTS,
@@ -232,6 +240,7 @@ async def test_foreground_deletion_waits_for_the_children(api: Api) -> None:
     parent = await api.client.create(WIDGETS, widget(api.namespace, "parent"))
     child = held(owned(config_map(api.namespace, "child"), parent), "tests.fairlead.dev/x")
     await api.client.create(CONFIG_MAPS, child)
+    await collector_knows(api)
 
     left = await api.client.delete(WIDGETS, api.key("parent"), propagation="Foreground")
 
@@ -246,6 +255,7 @@ async def test_foreground_deletion_waits_for_the_children(api: Api) -> None:
 async def test_orphaned_children_stay_without_their_owner(api: Api) -> None:
     parent = await api.client.create(WIDGETS, widget(api.namespace, "parent"))
     await api.client.create(CONFIG_MAPS, owned(config_map(api.namespace, "child"), parent))
+    await collector_knows(api)
 
     await api.client.delete(WIDGETS, api.key("parent"), propagation="Orphan")
     await gone(api, WIDGETS, "parent")
