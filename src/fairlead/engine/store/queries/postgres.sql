@@ -134,7 +134,8 @@ DELETE FROM timers WHERE stream = ANY (%s::bigint[]);
 
 -- claim_effects: due effects nobody holds and this worker serves, the oldest first
 -- To a key of `serves` may come how many of its kind are taken at most, and which streams are not;
--- 256 rows are read to get past those, never a whole backlog.
+-- 256 rows are read to get past those, never a whole backlog. Whether a state can be read is no
+-- EXISTS: for a backlog, the planner would make a hash of all streams that there ever were.
 UPDATE outbox SET owner = %(fence)s WHERE (stream, seq, n) IN (
     SELECT c.stream, c.seq, c.n
     FROM json_array_elements(%(serves)s::json) AS s (key), LATERAL (
@@ -143,9 +144,9 @@ UPDATE outbox SET owner = %(fence)s WHERE (stream, seq, n) IN (
             WHERE o.queue = s.key ->> 0 AND o.machine = s.key ->> 1 AND o.type = s.key ->> 2
                 AND o.version = (s.key ->> 3)::bigint AND NOT o.blocked
                 AND o.owner IS NULL AND o.dead_at IS NULL AND o.due_at <= %(now)s
-                AND (s.key ->> 6 IS NULL OR EXISTS (
-                    SELECT 1 FROM streams AS t WHERE t.id = o.stream
-                        AND t.state_version <= (s.key -> 6 ->> t.state_type)::bigint))
+                AND (s.key ->> 6 IS NULL OR (
+                    SELECT t.state_version <= (s.key -> 6 ->> t.state_type)::bigint
+                    FROM streams AS t WHERE t.id = o.stream))
             ORDER BY o.due_at LIMIT CASE WHEN json_array_length(s.key -> 5) > 0 THEN 256
                 ELSE least((s.key ->> 4)::bigint, %(limit)s) END
             FOR UPDATE SKIP LOCKED) AS w
@@ -165,9 +166,9 @@ UPDATE outbox SET owner = %(fence)s WHERE (stream, seq, n) IN (
             WHERE o.queue = s.key ->> 0 AND o.machine = s.key ->> 1 AND o.type = s.key ->> 2
                 AND o.version = (s.key ->> 3)::bigint AND NOT o.blocked
                 AND o.owner IS NULL AND o.dead_at IS NULL AND o.due_at <= %(now)s
-                AND (s.key ->> 6 IS NULL OR EXISTS (
-                    SELECT 1 FROM streams AS t WHERE t.id = o.stream
-                        AND t.state_version <= (s.key -> 6 ->> t.state_type)::bigint))
+                AND (s.key ->> 6 IS NULL OR (
+                    SELECT t.state_version <= (s.key -> 6 ->> t.state_type)::bigint
+                    FROM streams AS t WHERE t.id = o.stream))
             ORDER BY o.due_at DESC LIMIT CASE WHEN json_array_length(s.key -> 5) > 0 THEN 256
                 ELSE least((s.key ->> 4)::bigint, %(limit)s) END
             FOR UPDATE SKIP LOCKED) AS w
@@ -199,9 +200,9 @@ SELECT min((SELECT o.due_at FROM outbox AS o
     WHERE o.queue = s.key ->> 0 AND o.machine = s.key ->> 1 AND o.type = s.key ->> 2
         AND o.version = (s.key ->> 3)::bigint AND NOT o.blocked
         AND o.owner IS NULL AND o.dead_at IS NULL
-        AND (s.key ->> 6 IS NULL OR EXISTS (
-            SELECT 1 FROM streams AS t WHERE t.id = o.stream
-                AND t.state_version <= (s.key -> 6 ->> t.state_type)::bigint))
+        AND (s.key ->> 6 IS NULL OR (
+            SELECT t.state_version <= (s.key -> 6 ->> t.state_type)::bigint
+            FROM streams AS t WHERE t.id = o.stream))
     ORDER BY o.due_at LIMIT 1))
 FROM json_array_elements(%(serves)s::json) AS s (key);
 
@@ -350,8 +351,9 @@ WHERE (e.tx, e.position) > (%(tx)s::text::xid8, %(position)s)
 ORDER BY e.tx, e.position LIMIT %(limit)s;
 
 -- feed_end: where the feed stands now
-SELECT tx::text::bigint, position FROM events
-WHERE tx < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY tx DESC, position DESC LIMIT 1;
+-- By the column: "tx" alone is what is selected, by which all events would have to be sorted.
+SELECT e.tx::text::bigint, e.position FROM events AS e
+WHERE e.tx < pg_snapshot_xmin(pg_current_snapshot()) ORDER BY e.tx DESC, e.position DESC LIMIT 1;
 
 -- restored_events: events from a cluster whose transaction numbers were higher than ours
 SELECT 1 FROM events WHERE tx >= pg_snapshot_xmax(pg_current_snapshot()) LIMIT 1;
