@@ -321,12 +321,13 @@ def unserved(session: protocol.Session, view: StreamView, now: datetime) -> str:
     """Why nobody performs what this stream asks; empty where somebody does, or it asks nothing."""
     found = effects(session, dead=False, after=messages.EffectKey(view.number, 0, 0), limit=_FEW)
     free = [each for each in found if each.stream == view.name and not each.held]
-    if not free:
-        return ""
-    asked = {f"{view.machine} {each.type}" for each in free}
-    (queue,) = [each for each in queues(session, now) if each.name == view.queue]
-    lacking = tuple(each for each in queue.unserved if each in asked)
-    return (replace(queue, unserved=lacking).problem(now) or "") if lacking else ""
+    # By the effects' own queue: the stream may have been moved since the view of it was read.
+    asked = {(each.queue, f"{view.machine} {each.type}") for each in free}
+    for queue in queues(session, now) if asked else ():
+        lacking = tuple(each for each in queue.unserved if (queue.name, each) in asked)
+        if lacking:
+            return replace(queue, unserved=lacking).problem(now) or ""
+    return ""
 
 
 def parse_effect_id(text: str) -> messages.EffectKey:

@@ -57,6 +57,20 @@ async def test_a_stream_hears_of_its_own_queue_alone(
     ]
 
 
+async def test_a_stream_that_was_moved_after_it_was_read_hears_of_its_new_queue(
+    store: protocol.Store, wall: HandWoundClock
+) -> None:
+    moved = name("fan/a")
+    async with engine(store, wall, Setup(perform=False)).running() as running:
+        await tell(running, moved, machines.Load(("x",)))
+        before = await running.read(lambda s: visibility.stream(s, moved))
+        await running.move([moved], PROD)
+        wall.advance(visibility.GRACE)
+        told = await running.read(lambda s: visibility.unserved(s, before, wall.now()))
+
+    assert told == "no worker serves kubernetes@prod since 2030-01-01 00:00:00 UTC"
+
+
 async def test_a_worker_that_serves_another_queue_is_no_help(
     store: protocol.Store, wall: HandWoundClock
 ) -> None:
