@@ -32,7 +32,7 @@ def list_(dead: bool, stream: str | None, limit: int, as_json: bool) -> None:  #
     with options.source() as asked:
         found = asked.effects(name, limit, dead=dead or None)
     if as_json:
-        printing.document([printing.effect_data(each) for each in found])
+        printing.document([each.told() for each in found])
     elif found:
         _show(found)
     else:

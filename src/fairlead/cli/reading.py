@@ -111,7 +111,7 @@ def events(stream: str, after: int, follow: bool, as_json: bool) -> None:  # noq
         if follow:
             _print_live(_followed(asked, name, after), as_json=as_json)
         elif as_json:
-            printing.document([printing.event_data(each) for each in _all(asked, name, after)])
+            printing.document([each.told() for each in _all(asked, name, after)])
         else:
             _print_live(_all(asked, name, after), as_json=False)
 
@@ -273,7 +273,7 @@ def _followed(
 def _print_live(seen: Iterable[visibility.EventView], *, as_json: bool) -> None:
     for event in seen:
         if as_json:
-            printing.line(printing.event_data(event))
+            printing.line(event.told())
         else:
             click.echo(printing.event_text(event))
 

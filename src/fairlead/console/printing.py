@@ -67,34 +67,6 @@ def event_text(event: visibility.EventView) -> str:
     return shown(said)
 
 
-def event_data(view: visibility.EventView) -> dict[str, Any]:
-    return {
-        "stream": view.stream,
-        "seq": view.seq,
-        "type": view.type,
-        "version": view.version,
-        "data": view.data,
-        "cause": view.cause,
-        "at": view.at,
-        "place": str(view.place),
-    }
-
-
-def effect_data(view: visibility.EffectView) -> dict[str, Any]:
-    return {
-        "id": view.id,
-        "stream": view.stream,
-        "queue": view.queue,
-        "type": view.type,
-        "data": view.data,
-        "attempts": view.attempts,
-        "due_at": view.due_at,
-        "held": view.held,
-        "dead_at": view.dead_at,
-        "error": view.error,
-    }
-
-
 def _wants_yaml() -> bool:
     context = click.get_current_context(silent=True)
     return context is not None and bool(context.meta.get(AS_YAML))

@@ -82,6 +82,19 @@ class EventView:
     at: datetime
     place: Place
 
+    def told(self) -> dict[str, Any]:
+        """As commands and the API tell of it."""
+        return {
+            "stream": self.stream,
+            "seq": self.seq,
+            "type": self.type,
+            "version": self.version,
+            "data": self.data,
+            "cause": self.cause,
+            "at": self.at,
+            "place": str(self.place),
+        }
+
 
 BEGINNING = messages.EffectKey(0, 0, 0)
 """Before every effect: streams are counted from 1."""
@@ -105,6 +118,21 @@ class EffectView:
     @property
     def id(self) -> str:
         return f"{self.key.stream}.{self.key.seq}.{self.key.n}"
+
+    def told(self) -> dict[str, Any]:
+        """As commands and the API tell of it."""
+        return {
+            "id": self.id,
+            "stream": self.stream,
+            "queue": self.queue,
+            "type": self.type,
+            "data": self.data,
+            "attempts": self.attempts,
+            "due_at": self.due_at,
+            "held": self.held,
+            "dead_at": self.dead_at,
+            "error": self.error,
+        }
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,23 +18,10 @@ _encode = msgspec.json.Encoder().encode
 
 def event(view: visibility.EventView) -> bytes:
     """One event that was read with `visibility.raw`."""
-    return redaction.encoded(_encode(_fields(view)))
+    return redaction.encoded(_encode(view.told()))
 
 
 def page(events: Sequence[visibility.EventView], further: str | None, **beside: object) -> bytes:
     """A page of them, and where to go on."""
-    items = [_fields(view) for view in events]
+    items = [view.told() for view in events]
     return redaction.encoded(_encode({"items": items, "next": further, **beside}))
-
-
-def _fields(view: visibility.EventView) -> dict[str, object]:
-    return {
-        "stream": view.stream,
-        "seq": view.seq,
-        "type": view.type,
-        "version": view.version,
-        "data": view.data,
-        "cause": view.cause,
-        "at": view.at,
-        "place": str(view.place),
-    }

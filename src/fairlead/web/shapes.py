@@ -1,5 +1,6 @@
 """What the API says, as types: the OpenAPI description is made from these."""
 
+import dataclasses
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Generic, TypeVar
@@ -68,16 +69,7 @@ class Event(pydantic.BaseModel):
 
     @classmethod
     def of(cls, view: visibility.EventView) -> "Event":
-        return cls(
-            stream=view.stream,
-            seq=view.seq,
-            type=view.type,
-            version=view.version,
-            data=view.data,
-            cause=view.cause,
-            at=view.at,
-            place=str(view.place),
-        )
+        return cls(**view.told())
 
 
 class EventPage(Page[Event]):
@@ -106,18 +98,7 @@ class Effect(pydantic.BaseModel):
 
     @classmethod
     def of(cls, view: visibility.EffectView) -> "Effect":
-        return cls(
-            id=view.id,
-            stream=view.stream,
-            type=view.type,
-            data=view.data,
-            attempts=view.attempts,
-            due_at=view.due_at,
-            held=view.held,
-            dead_at=view.dead_at,
-            error=view.error,
-            queue=view.queue,
-        )
+        return cls(**view.told())
 
 
 class Timer(pydantic.BaseModel):
@@ -136,16 +117,7 @@ class Timer(pydantic.BaseModel):
 
     @classmethod
     def of(cls, view: visibility.TimerView) -> "Timer":
-        return cls(
-            stream=view.stream,
-            name=view.name,
-            command=view.command,
-            attempts=view.attempts,
-            due_at=view.due_at,
-            held=view.held,
-            dead_at=view.dead_at,
-            error=view.error,
-        )
+        return cls(**dataclasses.asdict(view))
 
 
 class TimerName(pydantic.BaseModel):
