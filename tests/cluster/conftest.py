@@ -123,7 +123,7 @@ async def bundles(admin: client.Client, space: spaces.Space) -> str:
 
 @pytest.fixture
 async def operator(cluster: control_plane.ControlPlane, space: spaces.Space) -> Connection:
-    account = await space.account("operator", [*rbac.rules([KIND]), *rbac.lease_rules()])
+    account = await space.account("operator", [*rbac.rules([KIND]), *spaces.LEASE_RULES])
     identity = credentials.Identity(token=account.token)
     ca = cluster.certificate_authority.read_bytes()
     return Connection(cluster.url, credentials.Fixed(identity), ca=ca)

@@ -8,6 +8,15 @@ from tests.cluster import client
 
 Rules = Sequence[client.Json]
 
+LEASE_RULES: Rules = (
+    {
+        "apiGroups": ["coordination.k8s.io"],
+        "resources": ["leases"],
+        "verbs": ["create", "get", "update"],
+    },
+)
+"""For the election; those that we ship name the leases."""
+
 _RBAC = "rbac.authorization.k8s.io/v1"
 _LONGEST_PREFIX = 40
 

@@ -9,7 +9,7 @@ from fairlead.kubernetes.client import credentials
 from fairlead.kubernetes.client.config import Connection
 from tests.cluster import client
 from tests.cluster.conftest import CRD, is_established
-from tests.cluster.space import Space
+from tests.cluster.space import LEASE_RULES, Space
 from tests.toy_area.kubernetes import KIND
 from tests.toy_area.test_kind import is_ready, lamp, operating
 from tools.cluster import control_plane
@@ -22,7 +22,7 @@ async def test_its_kind_works_on_a_real_api_server(
     where = f"{CRD}/{KIND.api}"
     await admin.apply(where, rbac.definition(KIND))
     await admin.wait_for(where, is_established)
-    account = await space.account("lamps", [*rbac.rules([KIND]), *rbac.lease_rules()])
+    account = await space.account("lamps", [*rbac.rules([KIND]), *LEASE_RULES])
     identity = credentials.Fixed(credentials.Identity(token=account.token))
     connection = Connection(cluster.url, identity, ca=cluster.certificate_authority.read_bytes())
     path = space.path("lamps", "desk", api="toy.fairlead.dev/v1")

@@ -54,11 +54,6 @@ def cluster_rule() -> Object:
     return {**rule, "resourceNames": [SYSTEM]}
 
 
-def lease_rules() -> list[Object]:
-    """The rules for the election, in the namespace of the operator itself."""
-    return [_rule("coordination.k8s.io", "leases", {"get", "create", "update"})]
-
-
 def status_key_rules(secret: str) -> list[Object]:
     """The rules for the key that seals statuses, in the namespace of the operator itself."""
     # A create cannot be bound to a name.

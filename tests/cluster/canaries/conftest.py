@@ -13,7 +13,7 @@ from fairlead.kubernetes.operator.operator import OperatorOptions
 from tests.cluster import client
 from tests.cluster.canaries.rollout_cluster import RolloutCluster
 from tests.cluster.conftest import CRD, InstallCrds
-from tests.cluster.space import Space
+from tests.cluster.space import LEASE_RULES, Space
 from tools.cluster import control_plane
 
 # Once for each cluster: tests share it, and a definition takes its time.
@@ -37,7 +37,7 @@ async def rollouts(  # noqa: PLR0917 - fixtures are asked for by argument
             await admin.apply(where, rbac.definition(kind))
             await admin.wait_for(where, _is_established)
         _INSTALLED.add(cluster.url)
-    own = [*rbac.lease_rules(), *rbac.status_key_rules(OperatorOptions(kinds).status_key)]
+    own = [*LEASE_RULES, *rbac.status_key_rules(OperatorOptions(kinds).status_key)]
     account = await space.account("operator", [*rbac.rules(kinds), *own])
     identity = credentials.Fixed(credentials.Identity(token=account.token))
     ca = cluster.certificate_authority.read_bytes()

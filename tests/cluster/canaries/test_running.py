@@ -14,6 +14,7 @@ from fairlead.kubernetes import rbac
 from fairlead.kubernetes.client import credentials
 from tests.cluster import client
 from tests.cluster.canaries.rollout_cluster import RolloutCluster, canary, template, weights
+from tests.cluster.space import LEASE_RULES
 
 pytestmark = pytest.mark.cluster
 
@@ -372,7 +373,7 @@ async def test_an_operator_may_do_without_the_right_to_read_secrets(
     rollouts: RolloutCluster,
 ) -> None:
     kinds = [kind.without("secrets") for kind in wiring.with_kinds(bootstrap.installation()).kinds]
-    rules = [*rbac.rules(kinds), *rbac.lease_rules()]
+    rules = [*rbac.rules(kinds), *LEASE_RULES]
     assert not [rule for rule in rules if "secrets" in rule["resources"]]
     account = await rollouts.space.account("blind", rules)
     identity = credentials.Fixed(credentials.Identity(token=account.token))
