@@ -1,17 +1,15 @@
 """The commands that only read: get, events, watch."""
 
-import contextlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
 from typing import Any
 
 import click
 import msgspec
 
 from fairlead import catalog, errors
-from fairlead.console import clients, completing, options, printing, remote
+from fairlead.console import clients, completing, options, printing
 from fairlead.console.nouns import Noun
 from fairlead.engine import filters, messages, visibility
 from fairlead.engine import machine as machines
@@ -282,7 +280,7 @@ def _show_stream(asked: clients.Source, view: visibility.StreamView, *, as_json:
     if as_json:
         printing.document(view)
         return
-    unserved = _unserved(asked, view)
+    unserved = clients.unserved(asked, view)
     printing.pairs(
         [
             ("stream", view.name),
@@ -297,22 +295,6 @@ def _show_stream(asked: clients.Source, view: visibility.StreamView, *, as_json:
             ("ended", printing.moment(view.ended_at) or "no"),
         ]
     )
-
-
-def _unserved(asked: clients.Source, view: visibility.StreamView) -> str:
-    """Why nobody performs what it asks; a server says it of the whole queue."""
-    now = datetime.now(UTC)
-
-    def of_queue(server: remote.ServerSource) -> str:
-        # A token with a scope hears of no queue.
-        with contextlib.suppress(errors.Unauthorised):
-            mine = [each for each in server.queues() if each.name == view.queue]
-            return next((told for each in mine if (told := each.problem(now))), "")
-        return ""
-
-    if view.ended_at is not None:
-        return ""
-    return asked.read(lambda session: visibility.unserved(session, view, now), of_queue)
 
 
 def _show_streams(views: Sequence[visibility.StreamView], *, as_json: bool) -> None:

@@ -4,6 +4,7 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
 from typing import Protocol, TypeVar
 
 from fairlead import errors
@@ -138,6 +139,22 @@ def control_plane(chosen: settings_.WebSettings) -> remote.ServerSource:
             hint="start one with fairlead up, or name one with FAIRLEAD_SERVER",
         )
     return asked
+
+
+def unserved(asked: Source, view: visibility.StreamView) -> str:
+    """Why nobody performs what a stream asks; a server says it of the whole queue."""
+    now = datetime.now(UTC)
+
+    def of_queue(server: remote.ServerSource) -> str:
+        # A token with a scope hears of no queue.
+        with contextlib.suppress(errors.Unauthorised):
+            mine = [each for each in server.queues() if each.name == view.queue]
+            return next((told for each in mine if (told := each.problem(now))), "")
+        return ""
+
+    if view.ended_at is not None:
+        return ""
+    return asked.read(lambda session: visibility.unserved(session, view, now), of_queue)
 
 
 class OpensStores(Protocol):
