@@ -71,8 +71,12 @@ class Detail:
 def with_trouble(
     view: visibility.StreamView,
     effects: Callable[[StreamName], Iterable[visibility.EffectView]],
+    unserved: Callable[[StreamName], str],
 ) -> visibility.StreamView:
-    """With why it takes its time: what the outbox tries again is no event of the deployment yet."""
+    """With why it takes its time, which is no event of the deployment yet.
+
+    That is what the outbox tries again, and what no worker serves.
+    """
     if view.ended_at is not None:
         return view
     own = {_step(each): _trouble(each) for each in effects(view.name) if each.error}
@@ -81,9 +85,9 @@ def with_trouble(
         error = own.get(run["step"]["name"], run["error"])
         if run["status"] == StepStatus.ACTIVE.value and run["child"]:
             told = (_trouble(each) for each in effects(run["child"]) if each.error)
-            error = next(told, error)
+            error = next(told, error) or unserved(run["child"])
         steps.append({**run, "error": error})
-    reason = own.get("", view.data["reason"])
+    reason = own.get("", view.data["reason"]) or unserved(view.name)
     return replace(view, data={**view.data, "steps": steps, "reason": reason})
 
 

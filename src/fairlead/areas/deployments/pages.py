@@ -19,6 +19,7 @@ from fairlead.areas.deployments.domain.deployment.state import Deployment, phase
 from fairlead.areas.deployments.domain.stack.state import Stack, Status
 from fairlead.areas.deployments.domain.trigger.state import Trigger, status
 from fairlead.engine import visibility
+from fairlead.engine.messages import StreamName
 from fairlead.engine.store import protocol
 from fairlead.values import Verb
 from fairlead.web import auth
@@ -147,9 +148,15 @@ async def deployments() -> Response:
 async def deployment(request: Request, name: str) -> Response:
     view = await _found(request, "deployment", name)
 
+    now = contexts.of(request).now()
+
     def read(session: protocol.Session) -> detail.Detail:
+        def unserved(stream: StreamName) -> str:
+            found = visibility.find(session, stream)
+            return visibility.unserved(session, found, now) if found else ""
+
         effects = functools.partial(visibility.effects, session)
-        shown = detail.with_trouble(view, lambda stream: effects(name=stream))
+        shown = detail.with_trouble(view, lambda stream: effects(name=stream), unserved)
         return detail.read(session, shown)
 
     told = await contexts.of(request).engine.read(read)

@@ -117,17 +117,17 @@ async def test_a_deployment_shows_its_plan_what_was_found_and_why(site: rig.Site
     assert buttons(text) == [("abort", "Abort")]
 
 
-def fail_everything(folder: Path) -> None:
-    """As if whoever performs had tried three times."""
+def change_effects(folder: Path, change: str) -> None:
     (file,) = folder.rglob("*.db")
     with contextlib.closing(sqlite3.connect(file)) as store:
-        store.execute("UPDATE outbox SET attempts = 3, error = 'AWS: Throttling'")
+        store.execute(f"UPDATE outbox SET {change}")  # noqa: S608 - our own words
         store.commit()
 
 
 async def test_what_is_tried_again_is_shown_beside_its_step(site: rig.Site, tmp_path: Path) -> None:
     name = await story.evaluated(site.engine)
-    fail_everything(tmp_path)
+    # As if whoever performs had tried three times.
+    change_effects(tmp_path, "attempts = 3, error = 'AWS: Throttling'")
 
     text = await page(site, f"/deployments/{name}")
 
@@ -135,6 +135,20 @@ async def test_what_is_tried_again_is_shown_beside_its_step(site: rig.Site, tmp_
     for step in ("InfraMigrate", "PGMigrate"):
         row = text[text.index(f'<tr data-key="{step}">') :]
         assert why in row[: row.index("</tr>")]
+
+
+async def test_what_no_worker_performs_is_shown(site: rig.Site, tmp_path: Path) -> None:
+    name = await story.evaluated(site.engine)
+    early = await page(site, f"/deployments/{name}")
+    change_effects(tmp_path, "due_at = 0")
+
+    late = await page(site, f"/deployments/{name}")
+
+    why = "no worker serves streams without a queue since 1970-01-01 00:00:00 UTC"
+    assert why not in early
+    assert f'<p class="refused">{why}</p>' in late
+    row = late[late.index('<tr data-key="PGMigrate">') :]
+    assert why in row[: row.index("</tr>")]
 
 
 async def test_before_the_evaluation_every_branch_is_told(site: rig.Site) -> None:

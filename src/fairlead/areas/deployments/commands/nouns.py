@@ -17,7 +17,7 @@ from fairlead.areas.deployments.domain.plan.graph import ready
 from fairlead.areas.deployments.domain.spec import deployment_stream, stack_stream
 from fairlead.areas.deployments.domain.stack.machine import STACK
 from fairlead.areas.deployments.domain.stack.state import Stack
-from fairlead.console import printing
+from fairlead.console import clients, printing
 from fairlead.console.clients import Source, StoreSource
 from fairlead.console.nouns import Noun
 from fairlead.engine import filters, machine, messages, visibility
@@ -52,7 +52,13 @@ def _deployment_found(asked: Source, name: str) -> View:
         except errors.Forbidden:
             return ()  # a token of one environment may not list them
 
-    return detail.with_trouble(asked.stream(deployment_stream(name)), effects)
+    def unserved(stream: messages.StreamName) -> str:
+        try:
+            return clients.unserved(asked, asked.stream(stream))
+        except errors.NotFound:
+            return ""  # nor may it see a step that is elsewhere
+
+    return detail.with_trouble(asked.stream(deployment_stream(name)), effects, unserved)
 
 
 def _stack(view: View) -> Stack:

@@ -27,6 +27,8 @@ def progress(state: Deployment) -> Progress:
 def _frame(state: Deployment) -> Iterator[str]:
     now = phase(state)
     yield f"{state.name}  {state.status.value}{f'  {now}' if now else ''}"
+    if state.reason and not state.status.over:
+        yield f"  {state.reason}"
     for run in state.steps:
         error = f"  {run.error}" if run.error else ""
         yield f"  {run.status.value:8}  {run.step.name}{error}"

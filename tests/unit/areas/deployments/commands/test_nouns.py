@@ -97,6 +97,18 @@ def test_what_is_tried_again_is_told_beside_its_step(terminal: Terminal, state_d
     assert why in [each["error"] for each in told["data"]["steps"]]
 
 
+def test_what_no_worker_performs_is_told(terminal: Terminal, state_dir: Path) -> None:
+    with contextlib.closing(sqlite3.connect(state_dir / "fairlead.db")) as store:
+        store.execute("UPDATE outbox SET due_at = 0")
+        store.commit()
+
+    shown = terminal.type("get", "deployment", "d1").splitlines()
+
+    why = "no worker serves streams without a queue since 1970-01-01 00:00:00 UTC"
+    (migrating,) = (line for line in shown if line.startswith("PGMigrate"))
+    assert migrating.endswith(why)
+
+
 def test_deployments_are_found_by_what_they_are(terminal: Terminal) -> None:
     queued = terminal.type("get", "deployments", "--where", "status=QUEUED")
     told = json.loads(terminal.type("get", "deployments", "-o", "json"))

@@ -32,3 +32,9 @@ def test_each_state_is_told(changes: Any, expected: str, why: str) -> None:
 
     assert (told.state, told.why) == (expected, why)
     assert told.frame[1] == "  FAILED    CFUpsert  no room"
+
+
+def test_why_it_takes_its_time_is_told_while_it_does() -> None:
+    told = progress(replace(STATE, reason="no worker serves aws@prod"))
+
+    assert told.frame[1] == "  no worker serves aws@prod"
