@@ -88,6 +88,9 @@ class Detail:
     news: tuple[News, ...]
     """The newest first."""
 
+    unserved: str = ""
+    """Why nobody performs what it asks, where that is so."""
+
 
 def find(session: protocol.Session, name: str, scope: str = scopes.EVERYWHERE) -> Release:
     return _state(_view(session, name, scope))
@@ -117,6 +120,7 @@ def read(
         tuple(_checks(state)),
         tuple(SharePoint(each.at, shown_share(each.share)) for each in state.shares),
         tuple(reversed([_news(each) for each in events if each.type not in _QUIET])),
+        visibility.unserved(session, found, now),
     )
 
 

@@ -1,5 +1,6 @@
 """The API of releases: propose, review by somebody else, steer, look who gets what."""
 
+import datetime as dt
 import functools
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from fairlead.areas.content import requests as door
 from fairlead.areas.content.domain.release import view
 from fairlead.areas.content.domain.release.draft import stream
 from fairlead.areas.content.domain.release.place import Versions
+from fairlead.engine import visibility
 from fairlead.engine.messages import command_id
 from tests import contents
 from tests.fakes import content as fakes
@@ -141,6 +143,21 @@ async def test_an_approved_release_is_shown_with_steps_verbs_and_history(plane: 
 
 
 @pytest.mark.requirement("content 13")
+async def test_a_release_whose_queue_nobody_serves_says_so(plane: Plane) -> None:
+    await plane.propose(stable="1.0.1")
+    await plane.site.engine.move([stream("gathering")], "kubernetes@prod")
+    await plane.tell("approve", "paul")
+    now = dt.datetime.now(dt.UTC)
+
+    early, late = [
+        await plane.site.engine.read(functools.partial(door.read, name="gathering", now=at))
+        for at in (now, now + visibility.GRACE)
+    ]
+
+    assert early.unserved == ""
+    assert late.unserved.startswith("no worker serves kubernetes@prod since ")
+
+
 async def test_the_same_release_goes_through_stage_and_then_through_production(
     plane: Plane,
 ) -> None:

@@ -26,6 +26,7 @@ def show(told: requests.Detail) -> None:
             ("release", one.name),
             ("phase", one.phase),
             ("now", one.sentence),
+            *([("waiting", told.unserved)] if told.unserved else []),
             ("stable", one.stable or "none"),
             ("canary", f"{one.canary}, {one.share} %" if one.canary else "none"),
             ("proposed", one.terms or "none"),

@@ -1,5 +1,7 @@
 """Releases in the terminal: the list, one closely, and the verbs."""
 
+from dataclasses import replace
+
 import msgspec
 import pytest
 
@@ -31,6 +33,12 @@ def test_one_release_is_shown_with_steps_checks_and_history(
     told = capsys.readouterr().out
     for part in ("10 % get 1.0.2", "pause, abort", "STEPS", "7200 s", "0.98", "(by fairlead)"):
         assert part in told
+
+
+def test_what_no_worker_performs_is_told(capsys: pytest.CaptureFixture[str]) -> None:
+    nouns.show(replace(detail(), unserved="no worker serves kubernetes@prod"))
+
+    assert "waiting   no worker serves kubernetes@prod" in capsys.readouterr().out
 
 
 def test_a_line_and_a_row_tell_where_it_stands() -> None:
