@@ -7,6 +7,7 @@ that changes something must not come from a foreign page. As soon as a token exi
 asked for, in the Authorization header; the page's cookie holds a session that was opened by one.
 """
 
+import asyncio
 import hashlib
 import time
 from collections.abc import Awaitable, Callable
@@ -34,8 +35,12 @@ HOOKS = "/hooks/"
 
 E = TypeVar("E", bound=Callable[..., Any])
 _SAFE = ("GET", "HEAD", "OPTIONS")
+FIGURES = "/metrics"
 _REMEMBERED_SECONDS = 1.0
 _MOST_REMEMBERED = 1024
+_PATIENCE_SECONDS = 3.0
+_AWAY_SECONDS = 600.0
+"""While the store cannot be asked, for so long it counts for figures who somebody was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,13 +56,17 @@ class Credential:
         return hashlib.sha256(kind + self.text.encode(errors="replace")).digest()
 
 
+_NOBODY = Credential("").digest
+"""Who shows nothing."""
+
+
 def cookie_name(bind: server.Bind) -> str:
     """Of this port: two control planes of one host must not sign each other out."""
     return f"{sessions.COOKIE}_{bind.port}"
 
 
 class Authenticator:
-    """Verifies tokens and sessions, and remembers an answer for a second at most."""
+    """Verifies tokens and sessions; an answer counts for a second, or while the store is away."""
 
     def __init__(
         self,
@@ -77,11 +86,29 @@ class Authenticator:
         if shown is not None:
             return await self._verify(shown, wall)
         if self._bind.loopback and not await self._is_guarded():
-            return intake.LOCAL
+            return self._remembered(_NOBODY, intake.LOCAL)
+        self._known.pop(_NOBODY, None)
         raise errors.Unauthorised(
             "this takes a token",
             hint="send Authorization: Bearer TOKEN; make one with fairlead token create",
         )
+
+    async def admit_to_figures(
+        self, shown: Credential | None, wall: contexts.WebContext
+    ) -> intake.Caller:
+        """As admit; but a graph is needed most while the store, which knows tokens, is away."""
+        try:
+            async with asyncio.timeout(_PATIENCE_SECONDS):
+                return await self.admit(shown, wall)
+        except (errors.Unavailable, TimeoutError) as error:
+            key = _NOBODY if shown is None else shown.digest
+            at, known = self._known.get(key, (0.0, None))
+            if known is None or self._ticks() - at > _AWAY_SECONDS:
+                raise errors.Unavailable(
+                    "the store, which knows the tokens, does not answer",
+                    hint="who was admitted in the last ten minutes may read /metrics meanwhile",
+                ) from error
+            return known
 
     def forget(self, shown: Credential) -> None:
         """It is over: not even for a second more."""
@@ -90,15 +117,21 @@ class Authenticator:
     async def _verify(self, shown: Credential, wall: contexts.WebContext) -> intake.Caller:
         # Kept by digest: the memory of a long-lived process holds no usable token.
         key = shown.digest
-        until, known = self._known.get(key, (0.0, None))
-        if known is not None and self._ticks() < until:
+        at, known = self._known.get(key, (0.0, None))
+        if known is not None and self._ticks() - at < _REMEMBERED_SECONDS:
             return known
         verify = sessions.verify if shown.by_cookie else tokens.verify
-        token = await self._engine.read(lambda s: verify(s, shown.text, wall.now()))
-        found = intake.Caller(token.name, token.role, token.id, token.scope)
+        try:
+            token = await self._engine.read(lambda s: verify(s, shown.text, wall.now()))
+        except errors.Unauthorised:
+            self.forget(shown)
+            raise
+        return self._remembered(key, intake.Caller(token.name, token.role, token.id, token.scope))
+
+    def _remembered(self, key: bytes, found: intake.Caller) -> intake.Caller:
         if len(self._known) >= _MOST_REMEMBERED:
             self._known.clear()
-        self._known[key] = (self._ticks() + _REMEMBERED_SECONDS, found)
+        self._known[key] = (self._ticks(), found)
         return found
 
     async def _is_guarded(self) -> bool:
@@ -129,7 +162,10 @@ class Gate:
             check_page(headers, scope["method"], self._context.bind)
             shown = presented(headers, self._context.bind)
             state["signed_in"] = shown is not None and shown.by_cookie
-            state["caller"] = await self._keeper.admit(shown, self._context)
+            admit = self._keeper.admit
+            if scope["path"] == FIGURES:
+                admit = self._keeper.admit_to_figures
+            state["caller"] = await admit(shown, self._context)
             state["forget"] = self._keeper.forget
             state["recheck"] = lambda: self._keeper.admit(shown, self._context)
         await self._app(scope, receive, send)

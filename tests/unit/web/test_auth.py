@@ -149,6 +149,43 @@ async def test_a_revoked_token_is_refused_within_a_second(site: rig.Site) -> Non
         await keeper.admit(auth.Credential(token.text), site.context)
 
 
+@pytest.mark.parametrize("guarded", [True, False], ids=["by its token", "on loopback"])
+async def test_whoever_read_figures_lately_may_while_the_store_is_away(
+    site: rig.Site, *, guarded: bool
+) -> None:
+    shown = auth.Credential((await site.token(VIEWER)).text) if guarded else None
+    ticks = 0.0
+    keeper = auth.Authenticator(site.engine, rig.LOOPBACK, lambda: ticks)
+    before = await keeper.admit_to_figures(shown, site.context)
+
+    with rig.stopped(site.engine):
+        ticks = 599.0
+        during = await keeper.admit_to_figures(shown, site.context)
+        for other in (auth.Credential("flt_1_2"), shown):
+            ticks = 601.0
+            with pytest.raises(errors.Unavailable, match="does not answer"):
+                await keeper.admit_to_figures(other, site.context)
+        with pytest.raises(errors.Unavailable):
+            await keeper.admit(shown, site.context)
+
+    assert during == before
+
+
+async def test_a_revoked_token_reads_no_figures_once_that_is_known(site: rig.Site) -> None:
+    token = await site.token(VIEWER)
+    shown = auth.Credential(token.text)
+    ticks = 0.0
+    keeper = auth.Authenticator(site.engine, rig.LOOPBACK, lambda: ticks)
+    await keeper.admit_to_figures(shown, site.context)
+    await site.engine.write(lambda s: tokens.revoke(s, token.id, datetime.now(UTC)))
+    ticks = 2.0
+
+    with pytest.raises(errors.Unauthorised, match="revoked"):
+        await keeper.admit_to_figures(shown, site.context)
+    with rig.stopped(site.engine), pytest.raises(errors.Unavailable):
+        await keeper.admit_to_figures(shown, site.context)
+
+
 async def test_revoking_the_last_token_does_not_open_the_door(site: rig.Site) -> None:
     token = await site.token(ADMIN)
     await site.engine.write(lambda s: tokens.revoke(s, token.id, datetime.now(UTC)))
