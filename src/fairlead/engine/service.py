@@ -35,6 +35,8 @@ from fairlead.engine.store import protocol
 
 T = TypeVar("T")
 _MOVE_TRIES = 5
+_SCHEMA_LOOK = timedelta(seconds=30)
+"""How late a worker notices that the store was migrated to what it cannot go on with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -307,7 +309,7 @@ class Engine:
         listener = notices.NoticeListener(store, protocol.WORK_CHANNEL, self._outbox.nudge)
         listener.start()
         keeping = asyncio.create_task(self._keeper.run())
-        loops = [self._outbox.run, self._timers.run, self.projector.run]
+        loops = [self._outbox.run, self._timers.run, self.projector.run, self._heed_migrations]
         if (policy := self._parts.retention) is not None:
             keeper = housekeeping.Housekeeper(store, self._knowledge(), self._parts.wall, policy)
             loops.append(keeper.run)
@@ -345,6 +347,14 @@ class Engine:
             with contextlib.suppress(errors.FairleadError):
                 ((at,),) = await self.read(lambda session: session.rows("store_clock"))
                 wall.follow(clock.from_millis(at), asked)
+
+    async def _heed_migrations(self) -> None:
+        """End where a newer program took something away: what we wrote then would be wrong."""
+        wall = self._parts.wall
+        while True:
+            await wall.wait(asyncio.Event(), wall.now() + _SCHEMA_LOOK)
+            with contextlib.suppress(errors.Unavailable):
+                await asyncio.to_thread(self._parts.store.pending_migrations)
 
     async def _change_dead(self, query: str, key: messages.EffectKey, **values: int) -> None:
         rows = await self._runner.run_on_writer(
@@ -446,6 +456,8 @@ def _raise_fault(tasks: Sequence[asyncio.Task[None]]) -> None:
             owner = asyncio.current_task()
             if owner is not None:
                 owner.uncancel()
+            if isinstance(fault, errors.Conflict):
+                raise fault
             raise RuntimeError("a loop of the engine broke") from fault
 
 

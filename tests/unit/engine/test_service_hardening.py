@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import dataclass, replace
+from datetime import timedelta
 
 import pytest
 
@@ -13,7 +14,7 @@ from fairlead.engine.sample.messages import Order
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import START, HandWoundClock
 from tests import machines
-from tests.engines import LEASE, Home, Setup, dead, engine, handlers, tell, until
+from tests.engines import LEASE, PATIENCE, Home, Setup, dead, engine, handlers, tell, until
 from tests.outside_world import OutsideWorld
 from tests.tampered import TamperedStore, Tampering
 
@@ -128,3 +129,17 @@ async def test_the_same_command_after_an_upgrade_is_the_same_command(
             await tell(after, "counter/a", machines.Add(2), "once")
 
     assert (again, again.duplicate) == (first, True)
+
+
+async def test_a_worker_ends_when_the_store_is_migrated_to_what_it_does_not_know(
+    home: Home, wall: HandWoundClock
+) -> None:
+    async def work() -> None:
+        async with engine(home.store(), wall).running(), asyncio.timeout(PATIENCE):
+            home.sql("INSERT INTO migrations (name) VALUES ('9999_later')")
+            while True:
+                wall.advance(timedelta(minutes=1))
+                await asyncio.sleep(0.05)
+
+    with pytest.raises(errors.Conflict, match="newer than this program: 9999_later"):
+        await work()
