@@ -27,18 +27,28 @@ class Write(Protocol):
     def __call__(self, function: Callable[[protocol.Session], T], /) -> Awaitable[T]: ...
 
 
-async def catch_up(write: Write, registry: batch.MachineRegistry) -> None:
+async def catch_up(
+    write: Write, registry: batch.MachineRegistry, pause: Callable[[], Awaitable[object]]
+) -> None:
     """Rebuild what is due, a page between two batches: work does not wait for it."""
-    for machine in registry.machines:
-        if machine.attributes is None:
-            continue
-        registered = registry.of(machine.name)
-        try:
-            if await write(functools.partial(is_due, registered=registered)):
-                await _rebuild(write, registered)
-        except errors.FairleadError as error:
-            # Searches miss streams of before until the next start; nothing else depends on it.
-            _log.warning("attributes_not_rebuilt", machine=machine.name, error=error.message)
+    declaring = (each for each in registry.machines if each.attributes is not None)
+    for machine in declaring:
+        while not await _is_caught_up(write, registry.of(machine.name)):
+            await pause()
+
+
+async def _is_caught_up(write: Write, registered: batch.RegisteredMachine) -> bool:
+    """False where it is worth another try."""
+    try:
+        if await write(functools.partial(is_due, registered=registered)):
+            await _rebuild(write, registered)
+    except (errors.FairleadError, protocol.Lost) as error:
+        told = str(error)
+        _log.warning("attributes_not_rebuilt", machine=registered.machine.name, error=told)
+        # What a newer program wrote is not ours to rebuild, and stays so.
+        passing = isinstance(error, (errors.Unavailable, protocol.Lost))
+        return not passing or isinstance(error, errors.Newer)
+    return True
 
 
 async def _rebuild(write: Write, registered: batch.RegisteredMachine) -> None:

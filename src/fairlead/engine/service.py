@@ -315,7 +315,7 @@ class Engine:
             loops.append(keeper.run)
         tasks = [asyncio.create_task(loop()) for loop in loops]
         watching = asyncio.create_task(_fail_loudly([keeping, *tasks], asyncio.current_task()))
-        indexed = asyncio.create_task(indexing.catch_up(self.write, self._registry))
+        indexed = asyncio.create_task(indexing.catch_up(self.write, self._registry, self._pause))
         try:
             yield
         finally:
@@ -347,6 +347,11 @@ class Engine:
             with contextlib.suppress(errors.FairleadError):
                 ((at,),) = await self.read(lambda session: session.rows("store_clock"))
                 wall.follow(clock.from_millis(at), asked)
+
+    async def _pause(self) -> None:
+        """For something to pass by itself."""
+        wall = self._parts.wall
+        await wall.wait(asyncio.Event(), wall.now() + self._parts.tuning.poll)
 
     async def _heed_migrations(self) -> None:
         """End where a newer program took something away: what we wrote then would be wrong."""

@@ -1,5 +1,6 @@
 """Streams of before are found too: a changed declaration has its rows rebuilt, once."""
 
+import asyncio
 import json
 from collections.abc import Callable
 from dataclasses import replace
@@ -7,6 +8,7 @@ from typing import TypeVar
 
 import pytest
 
+from fairlead import errors
 from fairlead.engine import batch, filters, indexing, machine, service, visibility
 from fairlead.engine.store import protocol
 from fairlead.engine.testing import HandWoundClock
@@ -79,8 +81,12 @@ async def test_a_stream_that_cannot_be_read_hides_no_other(
         assert await found(running, "city=Oslo") == ["parcel/b"]
 
 
-async def test_a_page_is_read_again_where_another_writer_was_quicker(
-    home: Home, wall: HandWoundClock, session: protocol.Session
+@pytest.mark.parametrize(
+    "trouble", [protocol.Lost(), errors.Unavailable("a failover", hint="it is tried again")]
+)
+@pytest.mark.parametrize("moment", [1, 2, 3])
+async def test_what_comes_between_is_tried_again(
+    home: Home, wall: HandWoundClock, session: protocol.Session, moment: int, trouble: Exception
 ) -> None:
     await keep(home, wall, PLAIN, "a")
     tries = 0
@@ -88,16 +94,17 @@ async def test_a_page_is_read_again_where_another_writer_was_quicker(
     async def write(function: Callable[[protocol.Session], T]) -> T:
         nonlocal tries
         tries += 1
-        if tries == 2:
-            raise protocol.Lost
+        if tries == moment:
+            raise trouble
         return function(session)
 
-    await indexing.catch_up(write, batch.MachineRegistry(KNOWN))
+    await indexing.catch_up(write, batch.MachineRegistry(KNOWN), pause=lambda: asyncio.sleep(0))
 
     assert [name for name, _ in home.sql("SELECT name, value FROM attributes ORDER BY name")] == [
         "city",
         "weight",
     ]
+    assert not indexing.is_due(session, batch.MachineRegistry(KNOWN).of("parcel"))
 
 
 def test_what_is_declared_is_told_by_names_types_and_version(session: protocol.Session) -> None:
