@@ -5,7 +5,8 @@
 
 Each writer is a thread with one session. A stream always goes to the same writer, so its
 commands keep their order. Nothing here waits for the outside world. The inbox takes commands up to
-MAX_INBOX and MAX_INBOX_BYTES; who finds no place waits. Claims and the like go before all commands.
+MAX_INBOX and MAX_INBOX_BYTES; who finds no place waits, or is refused where MAX_WAITING_BYTES do.
+Claims and the like go before all commands.
 """
 
 import asyncio
@@ -36,6 +37,9 @@ MAX_INBOX = 2048
 MAX_INBOX_BYTES = 64 * 1024 * 1024
 """What these may come to, as they are written; the one that passes it is the last."""
 
+MAX_WAITING_BYTES = 64 * 1024 * 1024
+"""The same for those that wait for a place: whoever holds more commands has to hold them back."""
+
 
 class _Places:
     """A semaphore whose free places cost no coroutine: every command takes one."""
@@ -44,6 +48,7 @@ class _Places:
         self._free = count
         self._room = room
         self._waiting: collections.deque[tuple[asyncio.Future[None], int]] = collections.deque()
+        self._waiting_bytes = 0
 
     def take_free(self, size: int) -> bool:
         if self._waiting or not self._is_free:
@@ -53,8 +58,14 @@ class _Places:
 
     async def wait(self, size: int) -> None:
         """For a place that somebody hands over, in the order of asking."""
+        if self._waiting_bytes >= MAX_WAITING_BYTES:
+            raise errors.Unavailable(
+                f"too many commands wait for the store: {len(self._waiting)}",
+                hint="send this one again in a moment, under the same id",
+            )
         turn: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((turn, size))
+        self._waiting_bytes += size
         try:
             await turn
         except asyncio.CancelledError:
@@ -62,6 +73,8 @@ class _Places:
                 # Handed over in the moment of leaving: to the next, then.
                 self.release(size)
             raise
+        finally:
+            self._waiting_bytes -= size
 
     def release(self, size: int) -> None:
         self._free += 1

@@ -112,6 +112,34 @@ async def test_large_commands_find_fewer_places(
     assert order == [1, 2, 3, 4, 5, 7, 8, 9, 10]
 
 
+async def test_whoever_would_make_the_waiting_too_large_is_refused_and_comes_again(
+    store: protocol.Store, wall: HandWoundClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(runner, "MAX_INBOX", 1)
+    monkeypatch.setattr(runner, "MAX_WAITING_BYTES", 100_000)
+    halt, note = Halt(), "x" * 30_000
+    tampered = TamperedStore(store, Tampering(before=halt))
+
+    async with engine(tampered, wall, SUBMITTER).running() as running:
+        asking = [
+            asyncio.create_task(tell(running, "counter/a", machines.Add(1, note), f"add {number}"))
+            for number in range(6)
+        ]
+        await halt.halted()
+        with pytest.raises(errors.Unavailable, match="too many commands wait for the store: 4"):
+            await asking[5]
+        asking[4].cancel()
+        asking[5] = asyncio.create_task(tell(running, "counter/a", machines.Add(1), "add 5"))
+        await asyncio.sleep(0)
+        halt.go.set()
+        done = await asyncio.gather(*asking, return_exceptions=True)
+
+        kinds = [type(each).__name__ for each in done]
+        assert kinds == [*["Receipt"] * 4, "CancelledError", "Receipt"]
+        assert await state(running, "counter/a") == {"total": 5}
+        await tell(running, "counter/a", machines.Add(1, note))
+
+
 async def test_answers_of_effects_need_no_place(
     store: protocol.Store, wall: HandWoundClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
