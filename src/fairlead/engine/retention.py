@@ -32,7 +32,7 @@ _SNAPSHOT_BYTES = 64 * 1024 * 1024
 _log = structlog.get_logger(__name__)
 T = TypeVar("T")
 Pause = Callable[[], None]
-"""Called between two steps that write."""
+"""Called between two steps that write, and two pages that are read; may raise to end the run."""
 
 
 def _go_on() -> None: ...
@@ -91,7 +91,7 @@ def archive(
     pause: Pause = _go_on,
 ) -> Archived:
     """Export streams that ended before a time, then delete them."""
-    exported = _written(file, lambda out: _export(session, clock.to_millis(before), out))
+    exported = _written(file, lambda out: _export(session, clock.to_millis(before), out, pause))
     gone = [count for each in exported if (count := _delete(session, *each, pause)) is not None]
     # No stream takes these ids along, so they go with the streams of their age.
     session.rows("delete_unborn_commands", before=clock.to_millis(before))
@@ -108,11 +108,11 @@ def trim(
     """Export old events of streams that live on, then delete them and old command ids."""
     knows.check()
     before = clock.to_millis(age.events_before)
-    exported = _written(file, lambda out: _export_old(session, knows, before, out))
+    exported = _written(file, lambda out: _export_old(session, knows, before, out, pause))
     names = [view.name for view in knows.views]
     gone = [each for each in exported if _drop(session, each, names, pause)]
     forgotten = clock.to_millis(age.commands_before)
-    for number, _ in _living(session, forgotten):
+    for number, _ in _living(session, forgotten, pause):
         pause()
         session.rows("forget_commands", stream=number, before=forgotten)
     session.rows("delete_unborn_commands", before=forgotten)
@@ -125,10 +125,15 @@ def _written(file: Path, export: Callable[[BinaryIO], Iterable[T]]) -> list[T]:
     partial = file.with_name(file.name + ".partial")
     if file.exists():
         raise errors.Conflict(f"the archive exists: {file}", hint="name a new file")
-    with partial.open("wb") as out:
-        exported = list(export(out))
-        out.flush()
-        os.fsync(out.fileno())
+    try:
+        with partial.open("wb") as out:
+            exported = list(export(out))
+            out.flush()
+            os.fsync(out.fileno())
+    except BaseException:
+        # Half of an archive is none, and a full disk would be filled with one at each turn.
+        partial.unlink(missing_ok=True)
+        raise
     if not exported:
         partial.unlink()
         return []
@@ -138,10 +143,11 @@ def _written(file: Path, export: Callable[[BinaryIO], Iterable[T]]) -> list[T]:
 
 
 def _export(
-    session: protocol.Session, before: clock.Millis, out: BinaryIO
+    session: protocol.Session, before: clock.Millis, out: BinaryIO, pause: Pause
 ) -> Iterator[tuple[int, int, int]]:
     after = 0
     while page := session.rows("ended_streams", before=before, after=after, limit=_PAGE):
+        pause()
         for number, name in page:
             after = number
             row = session.rows("get_stream", name=name)
@@ -152,10 +158,14 @@ def _export(
 
 
 def _export_old(
-    session: protocol.Session, knows: Knowledge, before: clock.Millis, out: BinaryIO
+    session: protocol.Session,
+    knows: Knowledge,
+    before: clock.Millis,
+    out: BinaryIO,
+    pause: Pause,
 ) -> Iterator[_Trim]:
     size = 0
-    for _, name in _living(session, before):
+    for _, name in _living(session, before, pause):
         row = session.rows("get_stream", name=name)
         if not row:
             continue
@@ -209,9 +219,12 @@ def _export_stream(
     return _Trim(number, kept_from, last[0] + 1, encoded, last[-1])
 
 
-def _living(session: protocol.Session, before: clock.Millis) -> Iterator[tuple[int, str]]:
+def _living(
+    session: protocol.Session, before: clock.Millis, pause: Pause
+) -> Iterator[tuple[int, str]]:
     after = 0
     while page := session.rows("living_streams", before=before, after=after, limit=_PAGE):
+        pause()
         for number, name in page:
             after = number
             yield number, name

@@ -83,10 +83,11 @@ async def test_a_worker_that_ends_leaves_the_rest_to_the_next_turn(
     async with engine(home.store(), wall, Setup(perform=False)).running() as running:
         await tell(running, "counter/done", machines.Add(100))
         wall.advance(2 * DAY)
-        working = keeper(home.store(), wall, tmp_path)
+        working = keeper(home.store(), wall, tmp_path / "archive")
         stopping = threading.Event()
         stopping.set()
 
         working._work(stopping)
 
         assert await state(running, "counter/done") == {"total": 100}
+    assert list((tmp_path / "archive").iterdir()) == []

@@ -1,6 +1,8 @@
 """Old streams leave the store by a file: whole, once, and only when they are really over."""
 
+import errno
 import json
+import os
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -48,6 +50,25 @@ async def test_ended_streams_are_written_to_a_file_and_deleted(
     assert (second["seq"], second["data"]["number"]) == (2, 40)
     assert home.sql("SELECT count(*) FROM commands") == [(1,)]
     assert not file.with_name("old.jsonl.partial").exists()
+
+
+async def test_a_full_disk_deletes_nothing_and_is_not_filled_further(
+    home: Home, wall: HandWoundClock, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(errno.ENOSPC, "no space left on device")
+
+    async with engine(home.store(), wall, LOOKING).running() as running:
+        await fill(running)
+        folder = tmp_path / "archive"
+        folder.mkdir()
+        monkeypatch.setattr(os, "fsync", full)
+
+        with pytest.raises(OSError, match="no space left"):
+            await running.write(lambda s: retention.archive(s, LATER, folder / "old.jsonl"))
+
+        assert list(folder.iterdir()) == []
+        assert await state(running, "counter/done") == {"total": 100}
 
 
 async def test_what_a_stream_was_found_by_leaves_with_it(
