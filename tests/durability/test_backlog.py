@@ -21,7 +21,8 @@ COMMANDS = 80_000
 
 def worker(store: protocol.Store, outside: OutsideWorld) -> service.Engine:
     tuning = service.Tuning(lease=LEASE, poll=timedelta(milliseconds=50))
-    known, performed = machines.ALL, handlers(outside.carry)
+    # What waits here for half of a backlog must not end by a time of its own, on any machine.
+    known, performed = machines.ALL, handlers(outside.carry, timeout=timedelta(minutes=10))
     return service.Engine(service.Parts(store, known, performed, (), clock.SystemClock(), tuning))
 
 
