@@ -22,6 +22,8 @@ ASKED: Mapping[str, Mapping[str, Any]] = {
     "next_known_timer": {"knows": KNOWS},
     "feed_end": {},
     "dead_owners": {"now": NOW},
+    "count_rows": {},
+    "living_streams": {"before": NOW + 1, "after": 0, "limit": 100},
 }
 
 
@@ -39,7 +41,7 @@ def backlog(home: Home) -> Home:
     return home
 
 
-def test_nothing_that_workers_ask_grows_with_the_streams_that_ended(backlog: Home) -> None:
+def test_nothing_that_is_asked_all_the_time_grows_with_what_ended(backlog: Home) -> None:
     """Counted, not timed: the steps of SQLite's machine, the pages that PostgreSQL touches."""
     before = costs(backlog)
 
