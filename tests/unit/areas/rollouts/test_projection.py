@@ -97,6 +97,23 @@ def test_a_deleted_rollout_has_no_row_and_a_new_one_starts_afresh() -> None:
     assert not at_once["runs"]
 
 
+def test_a_rollout_that_is_deleted_while_a_plan_follows_it_has_no_row_either() -> None:
+    """Else nobody's row would be told any more: the fold would stand at an event without a past."""
+    told = promoted()
+    told.want("v3", stories.SPEC)
+    told.run_until(states.Analysing)
+    request = messages.Request("shop", stories.SPEC, world.version("v3"), 3)
+    told.send(messages.Follow(request, "rollout-step/d1"))
+    told.send(messages.Delete("ann"))
+
+    row: projections.Row | None = None
+    for event in views(told):
+        row = projection.ROLLOUTS.fold(row, [event])
+
+    assert row is None
+    assert {"Followed", "FollowEnded"} <= {each.type for each in views(told)}
+
+
 def test_only_rollouts_have_rows() -> None:
     told = promoted()
     event = views(told)[0]

@@ -26,14 +26,14 @@ def take(
 
 
 def settle(draft: DecisionBuilder) -> None:
-    """Tell who follows once its version is no longer on its way."""
+    """Tell who follows once its version is no longer on its way; a deletion has told it already."""
     state = draft.state
-    if isinstance(state, states.Unknown):
+    if isinstance(state, states.Unknown | states.Gone):
         return
     kept = state.rollout.follower
     if kept is None or _on_its_way(state, kept.version):
         return
-    reached = isinstance(state, states.Known) and _same(state.rollout.stable, kept.version)
+    reached = _same(state.rollout.stable, kept.version)
     if reached:
         nothing = draft.rollout.replicas == 0
         reason = "nothing runs any more" if nothing else f"{kept.version} has all traffic"
@@ -107,9 +107,7 @@ def _try_again(draft: DecisionBuilder, asked: messages.Request) -> None:
     draft.record(events.RunDue(events.PendingRun(asked.version, why)))
 
 
-def _on_its_way(state: states.Known | states.Gone, version: Version) -> bool:
-    if isinstance(state, states.Gone):
-        return False
+def _on_its_way(state: states.Known, version: Version) -> bool:
     rollout = state.rollout
     if rollout.due is not None and _same(rollout.due.version, version):
         return True
@@ -133,9 +131,7 @@ def _asleep(rollout: states.RolloutRecord) -> bool:
     return ask.replicas == 0 and pods.order >= ask.order and pods.ready == 0
 
 
-def _why_not(state: states.Known | states.Gone, version: Version) -> str:
-    if isinstance(state, states.Gone):
-        return "the rollout was deleted"
+def _why_not(state: states.Known, version: Version) -> str:
     outcome = state.rollout.outcome
     if outcome is None or not _same(outcome.target, version):
         return f"{state.rollout.desired} was requested instead"

@@ -62,6 +62,10 @@ def remove(draft: DecisionBuilder, by: str) -> None:
         mark = events.RunEnded(events.Ending.ROLLED_BACK, state.run.target, why, draft.now)
         unheard = not isinstance(state, states.RollingBack)
         draft.record(dataclasses.replace(mark, unheard=unheard, spec=state.run.rules))
+    if (kept := draft.rollout.follower) is not None:
+        # Before the end: whoever folds events forgets the rollout with it.
+        why = "the rollout was deleted"
+        draft.record(events.FollowEnded(kept.stream, succeeded=False, reason=why))
     draft.record(events.Removed(draft.now, by))
 
 
