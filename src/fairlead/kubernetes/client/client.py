@@ -165,11 +165,17 @@ class Client:
         return await self._object(call)
 
     async def apply(
-        self, resource: Resource, obj: Object, *, force: bool = False, subresource: str = ""
+        self,
+        resource: Resource,
+        obj: Object,
+        *,
+        force: bool = False,
+        subresource: str = "",
+        manager: str = "",
     ) -> Object:
         """Server-side apply: the object's fields become ours; others' fields stay."""
         path = resource.path(objects.key_of(obj), subresource)
-        query = {"fieldManager": self.manager, "force": "true" if force else "false"}
+        query = {"fieldManager": manager or self.manager, "force": "true" if force else "false"}
         call = Call(
             *("patch", "PATCH", path, resource, query, _encode(named(resource, obj))),
             content_type=_PATCH_TYPES["apply"],

@@ -4,10 +4,12 @@
 NotStarted ───────────► applying ─────────────────────────────► following ──────────► Ended
                             └──── NotApplied, Cancel ─────────────────────────────────┘
 
-A step may stop the workload instead: then there is nothing to apply, and it follows at once.
+A step may stop the workload instead. Where the platform keeps files, there is nothing to apply
+then, and it follows at once; where an object says how much runs, that is applied first.
 
-Only the platform reads the file that the step names: it says which program a version is. The
-rollout hears of a version once the platform can make it, now and whenever it is brought back.
+Only the platform reads the file that the step names: it says which program a version is. Another
+machine has no such file, so the step brings the content itself: names of images, and no secret.
+The rollout hears of a version once the platform can make it, now and whenever it is brought back.
 """
 
 from collections.abc import Mapping
@@ -36,12 +38,17 @@ class StartStep:
     asleep: bool = False
     """Stop what runs now instead, and keep it so."""
 
+    content: str = ""
+    """What the version is, where no file of the platform says it."""
+
 
 @dataclass(frozen=True, slots=True)
 class Applied:
     """Command, the answer to ApplyVersion: the platform can make it, and this is to be asked."""
 
     request: messages.Request
+    rollout: str = ""
+    """Its whole name, where only the platform knows it; empty: as the plan said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,6 +67,7 @@ class StepStarted:
     file: str
     parent: str = ""
     asleep: bool = False
+    content: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +75,7 @@ class VersionApplied:
     """Event: the rollout is asked for it."""
 
     version: str
+    rollout: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +100,9 @@ class ApplyVersion:
     rollout: str
     file: str
     by: str = ""
+    content: str = ""
+    asleep: bool = False
+    """Nothing is to run, and how much did is kept for the next version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,6 +119,7 @@ class Underway:
     parent: str
     following: bool = False
     cancelled: bool = False
+    asleep: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,16 +137,18 @@ Event = StepStarted | VersionApplied | CancelAsked | StepEnded
 
 def decide(state: State, command: Command, _now: datetime) -> Decision:  # noqa: PLR0911 - the table
     match state, command:
-        case NotStarted(), StartStep(key, rollout, file, parent, asleep):
-            started = StepStarted(key, rollout, file, parent, asleep)
-            if asleep:
+        case NotStarted(), StartStep(key, rollout, file, parent, asleep, content):
+            started = StepStarted(key, rollout, file, parent, asleep, content)
+            if asleep and not content:
                 sleep = messages.FallAsleep(stream(key))
                 return Decision((started,), sends=(_to(rollout, sleep),))
-            return Decision((started,), (ApplyVersion(rollout, file, parent),))
-        case Underway(following=False), Applied(request):
-            ask = messages.Follow(request, stream(state.key))
-            send = _to(state.rollout, ask)
-            return Decision((VersionApplied(str(request.version)),), sends=(send,))
+            apply = ApplyVersion(rollout, file, parent, content, asleep)
+            return Decision((started,), (apply,))
+        case Underway(following=False, asleep=asleep), Applied(request, rollout):
+            follower = stream(state.key)
+            ask = messages.FallAsleep(follower) if asleep else messages.Follow(request, follower)
+            applied = VersionApplied(str(request.version), rollout)
+            return Decision((applied,), sends=(_to(rollout or state.rollout, ask),))
         case Underway(following=False), NotApplied(reason):
             return _end(state, reason, succeeded=False)
         case Underway(following=True), coordination.ReportVersion(succeeded, reason):
@@ -156,13 +171,13 @@ def decide(state: State, command: Command, _now: datetime) -> Decision:  # noqa:
 
 def evolve(state: State, event: Event) -> State:
     match event:
-        case StepStarted(key, rollout, _, parent, asleep):
-            return Underway(key, rollout, parent, following=asleep)
+        case StepStarted(key, rollout, _, parent, asleep, content):
+            return Underway(key, rollout, parent, asleep and not content, asleep=asleep)
         case StepEnded(succeeded, reason):
             return Ended(succeeded, reason)
-        case VersionApplied():
+        case VersionApplied(_, rollout):
             assert isinstance(state, Underway)
-            return replace(state, following=True)
+            return replace(state, following=True, rollout=rollout or state.rollout)
         case CancelAsked():
             assert isinstance(state, Underway)
             return replace(state, cancelled=True)
@@ -178,7 +193,8 @@ def start(parent: StreamName, key: str, words: Mapping[str, object]) -> Send:
                 f"a step that is a rollout needs: {name}", hint="name its rollout and its file"
             )
     rollout, file = str(words["rollout"]), str(words["file"])
-    command = StartStep(key, rollout, file, parent, asleep=words.get("asleep") is True)
+    asleep, content = words.get("asleep") is True, str(words.get("content", ""))
+    command = StartStep(key, rollout, file, parent, asleep, content)
     queue = words.get("queue")
     return Send(stream(key), command, queue=queue if isinstance(queue, str) else None)
 

@@ -354,8 +354,8 @@ def _paused(obj: Object, found: ParsedRollout) -> Mapping[str, Level]:
 
 
 def _replicas(found: ParsedRollout, snapshot: Snapshot) -> int | None:
-    """What the spec says; None where an autoscaler scales the primary."""
-    if snapshot.found(names.SCALERS, f"Deployment/{found.names.primary}"):
-        return None
+    """What the spec says; None where an autoscaler scales the primary, which it does not from 0."""
     given = parsing.workload_of(found, snapshot).get("replicas")
+    if given != 0 and snapshot.found(names.SCALERS, f"Deployment/{found.names.primary}"):
+        return None
     return 1 if given is None else int(given)

@@ -12,7 +12,7 @@ from prometheus_client import registry
 from fairlead.areas.rollouts import handlers
 from fairlead.areas.rollouts.domain import messages
 from fairlead.areas.rollouts.domain.slots import Slot
-from fairlead.areas.rollouts.kubernetes import parsing
+from fairlead.areas.rollouts.kubernetes import parsing, plan_steps
 from fairlead.areas.rollouts.kubernetes.child_reconciler import ChildReconciler
 from fairlead.areas.rollouts.kubernetes.collectors import RolloutMetrics
 from fairlead.areas.rollouts.kubernetes.context import RolloutContexts
@@ -74,7 +74,9 @@ class RolloutRegistrar:
             self._hear(controllers)
             care = ChildReconciler(contexts, platform, router, self._canaries, self._metrics)
             after_reconcile = {str(one.kind.api): care.of(one) for one in controllers}
-            yield Registration(self._counted(handlers.handlers(world)), after_reconcile)
+            steps = plan_steps.handlers(contexts, self._canaries)
+            performed = {**self._counted(handlers.handlers(world)), **steps}
+            yield Registration(performed, after_reconcile)
 
     def _hear(self, controllers: Sequence[Controller]) -> None:
         """Once for each: a cache tells for as long as it lives, which is longer than a term."""

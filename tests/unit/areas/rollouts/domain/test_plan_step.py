@@ -1,5 +1,6 @@
 """The step of a plan that is a rollout: every state times every command, and how plans begin it."""
 
+import dataclasses
 import datetime as dt
 from typing import Any
 
@@ -20,16 +21,20 @@ START = plan_step.StartStep("d1", "dev/shop", "dev/shop/f.json", PARENT)
 APPLYING = plan_step.Underway("d1", "dev/shop", PARENT)
 FOLLOWING = plan_step.Underway("d1", "dev/shop", PARENT, following=True)
 CANCELLED = plan_step.Underway("d1", "dev/shop", PARENT, following=True, cancelled=True)
+CONTENT = '{"containers": []}'
+LULLING = plan_step.Underway("d1", "bay/shop", PARENT, asleep=True)
 STATES: dict[str, Any] = {
     "NotStarted": plan_step.NotStarted(),
     "applying": APPLYING,
     "following": FOLLOWING,
     "cancelled": CANCELLED,
+    "lulling": LULLING,
     "Ended": plan_step.Ended(succeeded=True, reason="done"),
 }
 COMMANDS: dict[str, Any] = {
     "StartStep": START,
     "asleep": plan_step.StartStep("d1", "dev/shop", "", PARENT, asleep=True),
+    "asleep with content": plan_step.StartStep("d1", "bay/shop", "", PARENT, True, CONTENT),
     "Applied": plan_step.Applied(REQUEST),
     "NotApplied": plan_step.NotApplied("port taken"),
     "ReportVersion": coordination.ReportVersion(succeeded=False, reason="rolled back"),
@@ -40,7 +45,11 @@ SAYS_NOTHING: tuple[str, ...] = ()
 TABLE: dict[tuple[str, str], tuple[str, ...]] = {
     ("NotStarted", "StartStep"): ("StepStarted", "ApplyVersion"),
     ("NotStarted", "asleep"): ("StepStarted", "rollout FallAsleep"),
+    ("NotStarted", "asleep with content"): ("StepStarted", "ApplyVersion"),
     ("applying", "Applied"): ("VersionApplied", "rollout Follow"),
+    ("lulling", "Applied"): ("VersionApplied", "rollout FallAsleep"),
+    ("lulling", "NotApplied"): ("StepEnded", "deployment ChildEnded"),
+    ("lulling", "Cancel"): ("StepEnded", "deployment ChildEnded"),
     ("applying", "NotApplied"): ("StepEnded", "deployment ChildEnded"),
     ("applying", "Cancel"): ("StepEnded", "deployment ChildEnded"),
     ("following", "ReportVersion"): ("StepEnded", "deployment ChildEnded"),
@@ -91,12 +100,26 @@ def test_events_lead_through_the_states() -> None:
         assert state == expected
 
 
+def test_a_rollout_that_only_the_platform_can_name_is_asked_and_cancelled_by_that_name() -> None:
+    applied = plan_step.Applied(REQUEST, "bay/shop/u1")
+
+    told = plan_step.decide(LULLING, applied, NOW)
+    event: Any = told.events[0]
+    state = plan_step.evolve(LULLING, event)
+    cancelled = plan_step.decide(state, Cancel("terminated"), NOW)
+
+    whole = coordination.rollout_stream("bay/shop/u1")
+    assert [each.stream for each in (*told.sends, *cancelled.sends)] == [whole, whole]
+
+
 def test_a_plan_begins_it_by_its_words_where_it_is_told() -> None:
     words = {"rollout": "dev/shop", "file": "dev/shop/f.json", "queue": "local@x"}
 
     sent = plan_step.start(PARENT, "d1", words)
 
     assert sent == Send(STREAM, START, queue="local@x")
+    brought = plan_step.start(PARENT, "d1", {**words, "content": CONTENT}).command
+    assert brought == dataclasses.replace(START, content=CONTENT)
     assert plan_step.start(PARENT, "d1", {**words, "queue": None}).queue is None
 
 
