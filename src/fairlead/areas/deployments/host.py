@@ -7,6 +7,7 @@ from fairlead import loading
 from fairlead import settings as settings_
 from fairlead.area import parts
 from fairlead.areas.deployments.settings import DeploymentSettings
+from fairlead.areas.deployments.specs.workload import Machine
 from fairlead.areas.rollouts import host as rollouts
 from fairlead.engine import outbox, service
 from fairlead.engine.messages import queue_name
@@ -22,8 +23,11 @@ def queue(chosen: DeploymentSettings) -> str:
 
 def platform(chosen: settings_.Settings) -> parts.Platform:
     """What triggers need everywhere, this machine, and AWS where a bucket is named."""
-    made = [loading.make(f"{_HERE}.triggers.wiring:platform", parts.Platform, chosen)]
+    machine = None
     if rollouts.can_run():
+        machine = loading.make(f"{_HERE}.local.wiring:machine", Machine, chosen)
+    made = [loading.make(f"{_HERE}.triggers.wiring:platform", parts.Platform, chosen, machine)]
+    if machine is not None:
         made.append(loading.make(f"{_HERE}.local.wiring:platform", parts.Platform, chosen))
     if chosen.of(DeploymentSettings).aws_bucket:
         # Late: boto3 is heavy, and most installations do without.

@@ -144,7 +144,7 @@ class Deployer:
             environment, cluster = await self._stored(asked.environment.full_name, clustered)
             asked = dataclasses.replace(asked, environment=environment, cluster=cluster)
         made, queue = _built(asked, self._targets, caller.name)
-        if made.spec.workload is not None:
+        if made.spec.workload is not None and not made.spec.workload.queue:
             await workloads.take_over(self._intake, made.spec.workload.rollout, queue)
         name = await self._free(asked.name)
         request = messages.Request(

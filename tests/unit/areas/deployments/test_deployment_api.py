@@ -180,3 +180,27 @@ async def test_a_rollout_that_runs_on_another_machine_is_not_deployed_over(tmp_p
 
     assert answer.status_code == 409
     assert "runs on another machine, which serves: local@there" in answer.text
+
+
+async def test_to_kubernetes_it_goes_where_the_stored_environment_says(tmp_path: Path) -> None:
+    """This machine walks the plan; the step of the version is the operator's."""
+    containers = [{"name": "web", "image": {"name": "shop", "registry": "registry.example"}}]
+    place = {"queue": "kubernetes@east", "namespace": "shops"}
+    asked = {
+        "version": "v1",
+        # Another's namespace, as a repository would like to have it.
+        "environment": {"full_name": "dev", "kubernetes": {**place, "namespace": "theirs"}},
+        "application": {"name": "shop", "kubernetes": {"containers": containers}},
+    }
+    async with rig.site(tmp_path, bootstrap.installation()) as site:
+        own, admin = await scoped(site, "dev"), rig.bearer(await site.token(tokens.Role.ADMIN))
+        stored = {"full_name": "dev", "kubernetes": place}
+        await site.client.post("/api/v1/environments", json=stored, headers=admin)
+        taken = await post(site, asked, MACHINE, **own)
+        whole = await site.client.get("/api/v1/deployments/dev/shop/v1", headers=own)
+        found = await site.client.get("/api/v1/streams/deployment/dev/shop/v1", headers=admin)
+
+    assert taken.status_code == 200, taken.text
+    runs = whole.json()["whole"]["workload"]
+    assert (runs["rollout"], runs["queue"]) == ("shops/shop", "kubernetes@east")
+    assert found.json()["queue"] == "local@here"

@@ -133,6 +133,12 @@ class Workload:
     file: str = ""
     """Where its platform finds what this version is; empty in what is only planned with."""
 
+    queue: str = ""
+    """Of a platform elsewhere; empty: it runs where the plan does."""
+
+    content: str = ""
+    """What this version is, for a platform elsewhere, which cannot read the file."""
+
 
 @dataclass(frozen=True, slots=True)
 class Freeze:

@@ -11,11 +11,12 @@ from fairlead.areas.deployments.domain.infrastructure import StackStatus
 from fairlead.areas.deployments.domain.messages import PerformStep, ReportStep, StepStatus
 from fairlead.areas.deployments.domain.plan.graph import Kind
 from fairlead.areas.deployments.domain.plan.steps import works
-from fairlead.areas.deployments.domain.spec import Flag
+from fairlead.areas.deployments.domain.spec import Flag, Workload
 from fairlead.areas.deployments.local.databases import Databases
 from fairlead.areas.rollouts.domain import coordination
 from fairlead.areas.rollouts.local.plan_steps import PlanFiles
 from fairlead.engine import outbox, service, visibility
+from fairlead.engine.store import protocol
 
 _STEP = timedelta(minutes=10)
 _ATTEMPTS = 50
@@ -64,9 +65,8 @@ class _Calls:
         """A workload never moves by itself: a run under way makes room for the next version."""
         spec = effect.spec
         assert spec.workload is not None
-        stream = coordination.rollout_stream(spec.workload.rollout)
-        known = await self._engine().read(lambda session: visibility.find(session, stream))
-        if known is None or known.ended_at is not None:
+        runs = spec.workload
+        if not await self._engine().read(lambda session: _is_there(session, runs)):
             return messages.ReportStackStatus(StackStatus.MISSING)
         pending = None
         if spec.has(Flag.QUICK):
@@ -89,6 +89,15 @@ class _Calls:
     def _pending(self, effect: messages.StabilizeStack) -> dict[str, int] | None:
         every = {key: self._databases.pending(work) for key, work in works(effect.spec).items()}
         return {key: count for key, count in every.items() if count is not None} or None
+
+
+def _is_there(session: protocol.Session, runs: Workload) -> bool:
+    if runs.queue:
+        # In Kubernetes its name ends with a UID, which no plan knows.
+        found = visibility.StreamFilter("rollout", ended=False, scope=runs.rollout, limit=1)
+        return bool([*visibility.streams(session, found)])
+    known = visibility.find(session, coordination.rollout_stream(runs.rollout))
+    return known is not None and known.ended_at is None
 
 
 def _nothing_to_change(step: PerformStep) -> ReportStep:

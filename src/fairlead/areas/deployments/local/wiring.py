@@ -17,6 +17,12 @@ from fairlead.engine import service
 from fairlead.web.services import Services
 
 
+def machine(chosen: settings_.Settings) -> Machine:
+    url = chosen.of(DeploymentSettings).deployments_postgres_url
+    folder = rollouts.folder(chosen) / "credentials"
+    return Machine(rollouts.queue(chosen), folder, postgres=bool(url))
+
+
 def platform(chosen: settings_.Settings) -> parts.Platform:
     """On the queue of this machine's rollouts, which plans start there."""
     here = chosen.of(DeploymentSettings)
@@ -42,6 +48,5 @@ def platform(chosen: settings_.Settings) -> parts.Platform:
         **handlers.handlers(PlanFiles(folder), databases, engine),
         **migration_handlers.handlers(databases),
     }
-    machine = Machine(queue, folder / "credentials", postgres=bool(url))
-    services = Services().provided(requests.MACHINE, machine)
+    services = Services().provided(requests.MACHINE, machine(chosen))
     return parts.Platform({queue: performed}, background, services)

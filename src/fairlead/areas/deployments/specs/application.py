@@ -191,6 +191,22 @@ class Runtime(_Part, frozen=True):
     named_env_policies: list[str] = []
 
 
+class KubernetesContainer(_Part, frozen=True):
+    """A container of the pods that are there: what a version changes of it."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+    image_url: str = ""
+    image: ImageRef | None = None
+    env: dict[str, str] = {}
+    """Plain values, which events show; secrets stay in Secrets of the cluster."""
+
+
+class OnKubernetes(_Part, frozen=True):
+    """Pods of a canary that is in the cluster, called as the application."""
+
+    containers: Annotated[list[KubernetesContainer], msgspec.Meta(min_length=1)]
+
+
 class DeploymentConfig(_Part, frozen=True):
     """How the application is to be deployed."""
 
@@ -208,6 +224,9 @@ class Application(_Part, frozen=True):
     runtimes: list[Runtime] = []
     secrets: list[Named] = []
     deployment_config: DeploymentConfig = DeploymentConfig()
+    kubernetes: OnKubernetes | None = None
+    """In place of runtimes, for an environment in Kubernetes."""
+
     workload: dict[str, Any] = {}
     """A program in place of runtimes, for a deployment without a cluster: it takes the fields of a
     workload's file, without name, project and version."""

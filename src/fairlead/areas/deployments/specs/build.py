@@ -210,7 +210,7 @@ def planned(
         environment.full_name,
         "",
         NOWHERE,
-        workload=Workload(rollout) if app.workload else None,
+        workload=Workload(rollout) if app.workload or app.kubernetes else None,
         databases=tuple(_database(app, environment, each) for each in app.databases),
         ecs_cluster=aws.ecs_cluster.cluster_name if aws else "",
         assume_role=aws.o5_deployer.assume_role_arn if aws else "",

@@ -88,6 +88,17 @@ class DeploymentOptions(_Part, frozen=True):
     at_least: Literal["NOP", "PARALLEL", "BEFORE", "DOWNTIME"] = "NOP"
 
 
+class KubernetesPlace(_Part, frozen=True):
+    """Where in Kubernetes an environment is."""
+
+    queue: Annotated[str, msgspec.Meta(pattern=r"^kubernetes@[A-Za-z0-9._:/-]{1,120}$")]
+    """Of the operator there, as `fairlead queues list` shows it."""
+
+    namespace: Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$")]
+    default_registry: str = ""
+    """Of images that name none."""
+
+
 class Environment(_Part, frozen=True):
     """Where applications are deployed to."""
 
@@ -98,6 +109,9 @@ class Environment(_Part, frozen=True):
     vars: list[Variable] = []
     cors_origins: list[str] = []
     aws: AwsEnvironment = AwsEnvironment()
+    kubernetes: KubernetesPlace | None = None
+    """Where applications with `kubernetes` run."""
+
     deployments: DeploymentOptions = DeploymentOptions()
 
 

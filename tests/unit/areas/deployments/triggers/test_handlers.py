@@ -17,7 +17,8 @@ from fairlead.areas.deployments.domain.trigger.messages import (
     Source,
     Target,
 )
-from fairlead.areas.deployments.specs import reading
+from fairlead.areas.deployments.requests import AwsTarget
+from fairlead.areas.deployments.specs import reading, workload
 from fairlead.areas.deployments.triggers import handlers
 from fairlead.areas.deployments.triggers.repositories import GitHost, Repositories
 from fairlead.clients.github import Account, GitHub
@@ -35,6 +36,7 @@ BOMB = b"a0: &a0 [x, x]\n" + b"".join(
 SOURCE = Source("github", "acme/shop", "refs/heads/main", COMMIT, reports=True)
 TARGET = Target("prod", "shop", "a.yaml")
 FETCH = FetchConfiguration(SOURCE, TARGET)
+AWS = AwsTarget("", "b")
 
 
 @pytest.fixture
@@ -119,7 +121,7 @@ async def test_a_target_that_was_removed_meanwhile_deploys_nothing(
     app = reading.application({"name": "shop"})
 
     with pytest.raises(errors.NotFound, match=said):
-        await made.site.engine.read(lambda s: handlers.configured(s, FETCH, app, "b"))
+        await made.site.engine.read(lambda s: handlers.configured(s, FETCH, app, AWS))
 
 
 async def test_a_target_that_now_is_of_another_repository_deploys_nothing(made: World) -> None:
@@ -127,7 +129,7 @@ async def test_a_target_that_now_is_of_another_repository_deploys_nothing(made: 
     app = reading.application({"name": "shop"})
 
     with pytest.raises(errors.NotFound, match="the push target is gone"):
-        await made.site.engine.read(lambda s: handlers.configured(s, FETCH, app, "b"))
+        await made.site.engine.read(lambda s: handlers.configured(s, FETCH, app, AWS))
 
 
 async def test_an_environment_that_is_missing_is_told(made: World) -> None:
@@ -137,7 +139,24 @@ async def test_an_environment_that_is_missing_is_told(made: World) -> None:
     effect = FetchConfiguration(SOURCE, Target("lost", "shop", "a.yaml"))
 
     with pytest.raises(errors.NotFound, match="no such environment: lost"):
-        await made.site.engine.read(lambda s: handlers.configured(s, effect, app, "b"))
+        await made.site.engine.read(lambda s: handlers.configured(s, effect, app, AWS))
+
+
+async def test_a_push_goes_to_the_namespace_that_the_environment_names(made: World) -> None:
+    here = workload.Machine("local@here", Path("/credentials"), postgres=True)
+    container = {"name": "web", "image": {"name": "shop", "registry": "registry.example"}}
+    app = reading.application({"name": "shop", "kubernetes": {"containers": [container]}})
+
+    with pytest.raises(errors.Invalid, match="prod is not in Kubernetes"):
+        await made.site.engine.read(lambda s: handlers.configured(s, FETCH, app, here))
+    place = {"queue": "kubernetes@east", "namespace": "shops"}
+    await made.store("environments", full_name="prod", cluster_name="east", kubernetes=place)
+    found, version = await made.site.engine.read(lambda s: handlers.configured(s, FETCH, app, here))
+
+    runs = found.spec.workload
+    assert runs is not None
+    assert (runs.rollout, runs.queue, version) == ("shops/shop", "kubernetes@east", 2)
+    assert f"registry.example/shop:{COMMIT}" in runs.content
 
 
 async def test_a_run_that_fails_is_shown_at_the_commit_without_its_words(made: World) -> None:

@@ -49,7 +49,10 @@ def build(steps: Steps, chosen: Flag | None) -> Plan:
 def _words(steps: Steps) -> dict[str, object]:
     workload = steps.spec.workload
     assert workload is not None
-    return {"rollout": workload.rollout, "file": workload.file}
+    words: dict[str, object] = {"rollout": workload.rollout, "file": workload.file}
+    if workload.queue:
+        words |= {"queue": workload.queue, "content": workload.content}
+    return words
 
 
 def _version(steps: Steps, name: str, after: tuple[str, ...] = ()) -> Step:

@@ -104,3 +104,14 @@ def test_the_version_is_a_rollout_and_downtime_stops_the_old_one() -> None:
     assert {version.kind, down.kind, up.kind} == {workload.ROLLOUT}
     assert version.words == up.words == {"rollout": "dev/shop", "file": "dev/shop/f.json"}
     assert down.words["asleep"] is True
+
+
+def test_where_the_workload_is_elsewhere_its_steps_go_there_and_bring_the_version_along() -> None:
+    assert SPEC.workload is not None
+    there = dataclasses.replace(SPEC.workload, queue="kubernetes@x", content="{}")
+    made = plan(spec=dataclasses.replace(SPEC, workload=there))
+
+    down, *_, up = made.branch(Impact.DOWNTIME)
+    known = {"rollout": "dev/shop", "file": "dev/shop/f.json"}
+    assert up.words == {**known, "queue": "kubernetes@x", "content": "{}"}
+    assert down.words == {**up.words, "asleep": True}

@@ -1,0 +1,220 @@
+"""Plans whose version is a canary in Kubernetes: a database, a real API server, and an operator.
+
+Two processes share a store, as a control plane and an operator do: one walks the plan and migrates
+the database, the other one writes the version into the object and rolls it out.
+"""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from fairlead import bootstrap
+from fairlead import settings as settings_
+from fairlead.areas.deployments import migration_handlers
+from fairlead.areas.deployments.domain import messages
+from fairlead.areas.deployments.domain.spec import Flag
+from fairlead.areas.deployments.local import handlers
+from fairlead.areas.deployments.local.databases import Databases
+from fairlead.areas.deployments.specs import build, reading, workload
+from fairlead.areas.rollouts.local.plan_steps import PlanFiles
+from fairlead.clients.postgres import administration
+from fairlead.clients.postgres.server import running as servers
+from fairlead.clients.postgres.server.wheel import installed_wheel
+from fairlead.engine import service
+from fairlead.engine.messages import command_id, stream_name
+from tests.cluster.canaries.rollout_cluster import RolloutCluster, canary
+from tests.cluster.canaries.test_adopting import theirs
+from tests.engines import events, state, tell
+
+pytestmark = pytest.mark.cluster
+__all__ = ["theirs"]
+
+QUEUE = "local@test"
+DATABASE, STACK = "fairlead_cluster_shop_goods", "fairlead-cluster/shop"
+SQL = {
+    "0001_goods.sql": "CREATE TABLE goods (id int PRIMARY KEY); INSERT INTO goods VALUES (1)",
+    "0002_stock.sql": "ALTER TABLE goods ADD COLUMN stock int NOT NULL DEFAULT 0",
+    "0003_wider.sql": "ALTER TABLE goods ALTER COLUMN stock TYPE bigint",
+}
+OVER = {"DONE", "FAILED", "TERMINATED"}
+SECONDS = 120.0
+
+
+@pytest.fixture
+def server(postgres_server: servers.Databases) -> Iterator[str]:
+    connect = administration.connector(postgres_server.admin_url)
+    admin = administration.Administration(connect, STACK)
+    admin.destroy(DATABASE, confirmed=DATABASE)
+    yield postgres_server.admin_url
+    admin.destroy(DATABASE, confirmed=DATABASE)
+
+
+@dataclass
+class ControlPlane:
+    """Who walks plans; its operator is another process, with the same store."""
+
+    rollouts: RolloutCluster
+    server: str
+    operator_queue: str
+    engine: service.Engine
+
+    async def request(self, version: str, migrations: int = 0, *flags: Flag) -> None:
+        app: dict[str, Any] = {
+            "name": "shop",
+            "kubernetes": {"containers": [{"name": "web", "image_url": f"shop:{version}"}]},
+        }
+        if migrations:
+            app["databases"] = [{"name": "goods", "postgres": {"migrations": "sql"}}]
+        place = {"queue": self.operator_queue, "namespace": self.rollouts.space.name}
+        environment = {"full_name": "fairlead-cluster", "kubernetes": place}
+        sql = {"goods": dict(list(SQL.items())[:migrations])}
+        here = workload.Machine(QUEUE, self.rollouts.folder / "credentials", postgres=True)
+        application = build.build_application(reading.application(app), version, sql)
+        made = workload.build_spec(application, reading.environment(environment), here, flags)
+        asked = messages.Request(version, made.spec, made.template, by="ann", beside=made.beside)
+        stream = stream_name("deployment", version)
+        await self.engine.submit(stream, asked, command_id(f"request {version}"), queue=QUEUE)
+
+    async def ended(self, version: str) -> dict[str, Any]:
+        with self.engine.watch() as signal:
+            async with asyncio.timeout(SECONDS):
+                while True:
+                    found: dict[str, Any] = await state(self.engine, f"deployment/{version}")
+                    if found["status"] in OVER:
+                        return found
+                    with contextlib.suppress(TimeoutError):
+                        async with asyncio.timeout(0.5):
+                            await signal.wait()
+                    signal.clear()
+
+
+@contextlib.asynccontextmanager
+async def control_plane(
+    rollouts: RolloutCluster, operator_queue: str, server: str
+) -> AsyncIterator[ControlPlane]:
+    folder = rollouts.folder / "store"
+    chosen = settings_.Settings(
+        store=settings_.StoreSettings(state_dir=folder),
+        engine=settings_.EngineSettings(poll_seconds=0.1, drain_seconds=1.0),
+    )
+    databases = Databases(server, rollouts.folder, str(installed_wheel().programs / "pg_dump"))
+    made: list[service.Engine] = []
+    performed = {
+        **handlers.handlers(PlanFiles(rollouts.folder), databases, lambda: made[-1]),
+        **migration_handlers.handlers(databases),
+    }
+    given = replace(bootstrap.installation(), queues={QUEUE: performed})
+    async with given.engine(chosen, given.store(chosen.store)).running() as engine:
+        made.append(engine)
+        yield ControlPlane(rollouts, server, operator_queue, engine)
+
+
+def steps(found: dict[str, Any]) -> list[tuple[str, str]]:
+    return [(each["step"]["name"], each["status"]) for each in found["steps"]]
+
+
+@pytest.mark.requirement("deployer P4a", "deployer P4b")
+async def test_a_plan_spans_a_database_and_a_canary(rollouts: RolloutCluster, server: str) -> None:
+    await rollouts.create(canary(strategy={"steps": [50]}))
+    async with (
+        rollouts.operating() as running,
+        control_plane(rollouts, running.operator.queue, server) as control,
+    ):
+        first = await rollouts.until("shop", phase="Stable")
+        await control.request("2", migrations=2)
+        second = await control.ended("2")
+        after_second = await rollouts.until("shop", phase="Stable")
+        rollout = f"rollout/{rollouts.space.name}/shop/{first['metadata']['uid']}"
+        canaried = await events(control.engine, rollout)
+        await control.request("3", migrations=3)
+        third = await control.ended("3")
+        after_third = await rollouts.until("shop", phase="Stable")
+        told = await events(control.engine, "rollout-step/3-ScaleDown-1")
+
+    assert first["status"]["stableVersion"] == "shop:1"
+    assert (second["status"], second["impact"]) == ("DONE", "BEFORE"), second["reason"]
+    assert [name for name, _ in steps(second)][4:] == ["PGMigrate", "PGCleanup", "VersionMigrate"]
+    assert after_second["status"]["stableVersion"] == "shop:2"
+    # It was a canary with half of the traffic, and not only another image.
+    assert {"Followed", "ShiftStarted", "RunEnded", "FollowEnded"} <= {*canaried}
+    assert (third["status"], third["impact"]) == ("DONE", "DOWNTIME"), third["reason"]
+    begun = [name for name, _ in steps(third)][4:]
+    assert begun == ["ScaleDown", "PGMigrate", "PGCleanup", "ScaleUp"]
+    assert told == ["StepStarted", "VersionApplied", "StepEnded"]
+    assert after_third["status"]["stableVersion"] == "shop:3"
+    assert after_third["spec"]["deploymentSpec"]["replicas"] == 2, "as many as before"
+
+
+@pytest.mark.requirement("deployer S10")
+async def test_a_canary_of_a_target_that_is_rolled_back_fails_its_plan_with_the_reason(
+    theirs: RolloutCluster, server: str
+) -> None:
+    async with (
+        theirs.operating() as running,
+        control_plane(theirs, running.operator.queue, server) as control,
+    ):
+        await theirs.until("shop", phase="Stable")
+        await control.request("2")
+        await theirs.until("shop", phase="AwaitingApproval")
+        await theirs.ask("shop", abort="the numbers look odd")
+        found = await control.ended("2")
+        stack: dict[str, Any] = await state(control.engine, f"stack/{STACK}")
+        after = await theirs.until("shop", stableVersion="shop:1")
+
+    assert found["status"] == "FAILED"
+    assert found["reason"].startswith("Step VersionMigrate: rolled back: ")
+    assert "aborted by annotation" in found["reason"]
+    assert stack["status"] == "BROKEN"
+    assert after["status"]["canaryWeight"] == 0
+
+
+async def test_a_target_that_a_plan_stops_comes_back_with_as_many_and_is_held_again(
+    theirs: RolloutCluster, server: str
+) -> None:
+    async with (
+        theirs.operating() as running,
+        control_plane(theirs, running.operator.queue, server) as control,
+    ):
+        await theirs.until("shop", phase="Stable")
+        await control.request("2", 0, Flag.SEQUENTIAL)
+        found = await control.ended("2")
+        await theirs.until("shop", phase="Stable", stableVersion="shop:2")
+        target = await theirs.until_so(
+            theirs.deployment("shop"), lambda obj: obj["spec"].get("paused") is True
+        )
+
+    # Nobody approved: nothing ran beside which a canary could stand.
+    assert (found["status"], steps(found)) == (
+        "DONE",
+        [("ScaleDown", "DONE"), ("ScaleUp", "DONE")],
+    )
+    assert target["spec"]["replicas"] == target["status"]["readyReplicas"] == 2
+
+
+async def test_a_terminated_plan_gives_its_canary_up_and_what_is_missing_is_told(
+    theirs: RolloutCluster, server: str
+) -> None:
+    async with (
+        theirs.operating() as running,
+        control_plane(theirs, running.operator.queue, server) as control,
+    ):
+        await theirs.until("shop", phase="Stable")
+        await control.request("2")
+        await theirs.until("shop", phase="AwaitingApproval")
+        await tell(control.engine, "deployment/2", messages.Terminate("ann", "wrong day"))
+        ended = await control.ended("2")
+        after = await theirs.until("shop", canaryWeight=0, stableVersion="shop:1")
+        await tell(control.engine, f"stack/{STACK}", messages.ForceAvailable("ann", "as it was"))
+        await theirs.admin.delete(theirs.path("shop"))
+        await theirs.admin.wait_until_gone(theirs.path("shop"))
+        await control.request("3")
+        missing = await control.ended("3")
+
+    assert ended["status"] == "TERMINATED"
+    assert after["status"]["stableVersion"] == "shop:1"
+    assert missing["status"] == "FAILED"
+    assert "no such rollout in this cluster" in missing["reason"]
