@@ -65,6 +65,20 @@ def ended(outcome: Outcome, reason: str = "") -> Send:
     return Send(STACK, messages.ReportEnd("d1", outcome, reason))
 
 
+def test_a_run_in_which_nothing_can_begin_any_more_fails_with_what_is_left() -> None:
+    """A peer calls such a plan done. No plan of ours has one; a store of another version might."""
+    told = Told(flagged(Flag.QUICK)).settle()
+    stuck = replace(told.state.steps[0].step, name="Stuck", depends_on=("Lost",))
+    blocked = state.StepRun(stuck)
+    told.state = replace(told.state, steps=(*told.state.steps, blocked))
+
+    told.done("CFUpsert", "PGUpsert", "PGMigrate", "PGCleanup")
+
+    assert told.state.status is Status.FAILED
+    assert told.state.reason == "steps wait for what never comes: Stuck"
+    assert told.last.decision.sends == (ended(Outcome.FAILED, told.state.reason),)
+
+
 @pytest.mark.requirement("deployer D8", "deployer D9")
 def test_after_a_failure_nothing_starts_and_what_runs_is_awaited() -> None:
     told = Told(flagged(Flag.QUICK, spec=TWO)).settle()

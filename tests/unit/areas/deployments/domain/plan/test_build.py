@@ -1,15 +1,16 @@
 """The document's plans, step by step, and what flags make of them."""
 
-from collections.abc import Iterable
+import itertools
+from collections.abc import Callable, Iterable
 
 import pytest
 
 from fairlead import errors
 from fairlead.areas.deployments.domain.classes import Impact
 from fairlead.areas.deployments.domain.plan.build import build, notes
-from fairlead.areas.deployments.domain.plan.graph import Step
+from fairlead.areas.deployments.domain.plan.graph import Step, check_steps
 from fairlead.areas.deployments.domain.plan.steps import Observation
-from fairlead.areas.deployments.domain.spec import Flag
+from fairlead.areas.deployments.domain.spec import Database, DeploymentSpec, Flag
 from tests.unit.areas.deployments.domain.samples import BARE, SPEC, TWO, flagged
 
 HERE, MISSING = Observation(exists=True), Observation(exists=False)
@@ -177,6 +178,53 @@ def test_of_two_flags_the_first_in_the_order_decides_and_that_is_told() -> None:
 
     assert build(spec, HERE).mode == "infra_only"
     assert notes(spec) == ("quick has no effect beside infra_only",)
+
+
+ORDER = (
+    *(Flag.IMPORT_RESOURCES, Flag.INFRA_ONLY, Flag.DESTROY_DATABASE),
+    *(Flag.RECREATE_DATABASE, Flag.DB_ONLY, Flag.QUICK),
+)
+REFUSED: dict[Flag | None, Callable[[bool, tuple[Database, ...]], bool]] = {
+    # Over which stacks and databases a flag makes no sense.
+    Flag.IMPORT_RESOURCES: lambda exists, databases: exists,
+    **dict.fromkeys(
+        (Flag.DESTROY_DATABASE, Flag.RECREATE_DATABASE, Flag.DB_ONLY),
+        lambda exists, databases: not exists or not databases,
+    ),
+}
+
+
+@pytest.mark.requirement("deployer P5")
+@pytest.mark.parametrize("exists", [True, False])
+@pytest.mark.parametrize("spec", [BARE, SPEC, TWO], ids=["none", "one", "two"])
+def test_of_any_combination_of_flags_the_first_chooses_and_its_plan_can_end(
+    spec: DeploymentSpec, *, exists: bool
+) -> None:
+    """All 512: each is the plan of its first flag alone, or refused as that is."""
+    for count in range(len(Flag) + 1):
+        for flags in itertools.combinations(Flag, count):
+            first = next((each for each in ORDER if each in flags), None)
+            if first in REFUSED and REFUSED[first](exists, spec.databases):
+                with pytest.raises(errors.Rejected):
+                    build(flagged(*flags, spec=spec), Observation(exists=exists))
+                continue
+
+            plan = build(flagged(*flags, spec=spec), Observation(exists=exists))
+
+            assert plan.mode == (first.value if first else "full"), flags
+            beside = {Flag.SEQUENTIAL, Flag.ROTATE_CREDENTIALS, Flag.CANCEL_UPDATES} & {*flags}
+            alone = {*([first] if first else []), *beside}
+            same = build(flagged(*alone, spec=spec), Observation(exists=exists))
+            assert plan == same, "the others change nothing"
+            for steps in [plan.steps, *(each.steps for each in plan.branches)]:
+                check_steps(steps if steps is plan.steps else [*plan.steps, *steps])
+            everything = {each.name for each in plan.steps}
+            # Whatever is scaled down, and not destroyed on purpose, comes up again.
+            assert (
+                "ScaleDown" not in everything
+                or first is Flag.DESTROY_DATABASE
+                or ("ScaleUp" in everything)
+            )
 
 
 def test_credentials_are_rotated_where_databases_are_upserted() -> None:
