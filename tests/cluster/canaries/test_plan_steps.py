@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
+import psycopg
 import pytest
 
 from fairlead import bootstrap
@@ -21,7 +22,7 @@ from fairlead.areas.deployments.local import handlers
 from fairlead.areas.deployments.local.databases import Databases
 from fairlead.areas.deployments.specs import build, reading, workload
 from fairlead.areas.rollouts.local.plan_steps import PlanFiles
-from fairlead.clients.postgres import administration
+from fairlead.clients.postgres import administration, connection
 from fairlead.clients.postgres.server import running as servers
 from fairlead.clients.postgres.server.wheel import installed_wheel
 from fairlead.engine import service
@@ -34,6 +35,7 @@ pytestmark = pytest.mark.cluster
 __all__ = ["theirs"]
 
 QUEUE = "local@test"
+DEPLOYMENT = "shop-deployment"
 DATABASE, STACK = "fairlead_cluster_shop_goods", "fairlead-cluster/shop"
 SQL = {
     "0001_goods.sql": "CREATE TABLE goods (id int PRIMARY KEY); INSERT INTO goods VALUES (1)",
@@ -149,6 +151,40 @@ async def test_a_plan_spans_a_database_and_a_canary(rollouts: RolloutCluster, se
     assert after_third["spec"]["deploymentSpec"]["replicas"] == 2, "as many as before"
 
 
+async def test_an_operator_that_starts_again_wakes_nothing_during_a_migration(
+    rollouts: RolloutCluster, server: str
+) -> None:
+    """It tells its machines anew what each object asks for, in the middle of a plan's downtime."""
+    await rollouts.create(canary(strategy={"steps": [50]}))
+    async with contextlib.AsyncExitStack() as stack:
+        async with rollouts.operating() as first:
+            await rollouts.until("shop", phase="Stable")
+            queue = first.operator.queue
+            control = await stack.enter_async_context(control_plane(rollouts, queue, server))
+            await control.request("2", migrations=2)
+            assert (await control.ended("2"))["status"] == "DONE"
+            inside = psycopg.connect(connection.of_database(server, DATABASE))
+            stack.callback(inside.close)
+            inside.execute("LOCK TABLE goods IN ROW EXCLUSIVE MODE")
+            await control.request("3", migrations=3)
+            await rollouts.until_so(
+                rollouts.deployment(DEPLOYMENT), lambda obj: obj["spec"]["replicas"] == 0
+            )
+        async with rollouts.operating() as second:
+            await second.settled()
+            asleep = await rollouts.admin.get(rollouts.deployment(DEPLOYMENT))
+            stands = await state(control.engine, "deployment/3")
+            inside.rollback()
+            found = await control.ended("3")
+            await rollouts.until("shop", phase="Stable", stableVersion="shop:3")
+            awake = await rollouts.admin.get(rollouts.deployment(DEPLOYMENT))
+
+    assert dict(steps(stands))["ScaleUp"] == "BLOCKED", "the migration was waiting for a lock"
+    assert asleep["spec"]["replicas"] == 0
+    assert found["status"] == "DONE", found["reason"]
+    assert awake["spec"]["replicas"] == 2
+
+
 @pytest.mark.requirement("deployer S10")
 async def test_a_canary_of_a_target_that_is_rolled_back_fails_its_plan_with_the_reason(
     theirs: RolloutCluster, server: str
@@ -163,13 +199,19 @@ async def test_a_canary_of_a_target_that_is_rolled_back_fails_its_plan_with_the_
         await theirs.ask("shop", abort="the numbers look odd")
         found = await control.ended("2")
         stack: dict[str, Any] = await state(control.engine, f"stack/{STACK}")
-        after = await theirs.until("shop", stableVersion="shop:1")
+        after = await theirs.until("shop", canaryWeight=0, stableVersion="shop:1")
+        await tell(control.engine, f"stack/{STACK}", messages.Retry("ann"))
+        await theirs.until("shop", phase="AwaitingApproval")
+        await theirs.ask("shop", approve="1")
+        again = await control.ended("2.r2")
 
     assert found["status"] == "FAILED"
     assert found["reason"].startswith("Step VersionMigrate: rolled back: ")
     assert "aborted by annotation" in found["reason"]
     assert stack["status"] == "BROKEN"
     assert after["status"]["canaryWeight"] == 0
+    # The object says what it said before: that a plan asks for it again makes it a new run.
+    assert (again["status"], again["reason"]) == ("DONE", "")
 
 
 async def test_a_target_that_a_plan_stops_comes_back_with_as_many_and_is_held_again(
