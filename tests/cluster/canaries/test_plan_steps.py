@@ -25,11 +25,11 @@ from fairlead.areas.rollouts.local.plan_steps import PlanFiles
 from fairlead.clients.postgres import administration, connection
 from fairlead.clients.postgres.server import running as servers
 from fairlead.clients.postgres.server.wheel import installed_wheel
-from fairlead.engine import service
+from fairlead.engine import service, visibility
 from fairlead.engine.messages import command_id, stream_name
 from tests.cluster.canaries.rollout_cluster import RolloutCluster, canary
 from tests.cluster.canaries.test_adopting import theirs
-from tests.engines import events, state, tell
+from tests.engines import events, state, tell, until
 
 pytestmark = pytest.mark.cluster
 __all__ = ["theirs"]
@@ -235,6 +235,31 @@ async def test_a_target_that_a_plan_stops_comes_back_with_as_many_and_is_held_ag
         [("ScaleDown", "DONE"), ("ScaleUp", "DONE")],
     )
     assert target["spec"]["replicas"] == target["status"]["readyReplicas"] == 2
+
+
+async def test_an_operator_that_was_away_brings_no_version_of_a_plan_that_has_ended(
+    theirs: RolloutCluster, server: str
+) -> None:
+    async with contextlib.AsyncExitStack() as stack:
+        async with theirs.operating() as first:
+            await theirs.until("shop", phase="Stable")
+            queue = first.operator.queue
+            control = await stack.enter_async_context(control_plane(theirs, queue, server))
+        await control.request("2")
+
+        async def asked() -> bool:
+            return bool(await events(control.engine, "rollout-step/2-VersionMigrate-1"))
+
+        await until(asked)
+        await tell(control.engine, "deployment/2", messages.Terminate("ann", "wrong day"))
+        ended = await control.ended("2")
+        async with theirs.operating() as second:
+            await second.settled()
+            target = await theirs.admin.get(theirs.deployment("shop"))
+            left = await control.engine.read(visibility.effects)
+
+    (web,) = target["spec"]["template"]["spec"]["containers"]
+    assert (ended["status"], web["image"], [*left]) == ("TERMINATED", "shop:1", [])
 
 
 async def test_a_terminated_plan_gives_its_canary_up_and_what_is_missing_is_told(

@@ -21,7 +21,7 @@ from fairlead import errors
 from fairlead.areas.rollouts.domain import coordination, messages
 from fairlead.engine import machine
 from fairlead.engine.children import report
-from fairlead.engine.messages import Cancel, Decision, Send, StreamName, stream_name
+from fairlead.engine.messages import Cancel, Decision, Send, StreamName, Withdraw, stream_name
 
 NAME = "rollout-step"
 KIND = "rollout"
@@ -128,6 +128,8 @@ class Ended:
 
     succeeded: bool
     reason: str
+    key: str = ""
+    """Of one that ended before its version was applied: should that be done late, it is undone."""
 
 
 State = NotStarted | Underway | Ended
@@ -154,7 +156,17 @@ def decide(state: State, command: Command, _now: datetime) -> Decision:  # noqa:
         case Underway(following=True), coordination.ReportVersion(succeeded, reason):
             return _end(state, reason, succeeded=succeeded)
         case Underway(following=False), Cancel(reason):
-            return _end(state, f"cancelled: {reason}", succeeded=False)
+            # A platform that is away would else bring, hours later, what nobody wants any more.
+            unwanted = (Withdraw(ApplyVersion),)
+            return replace(_end(state, f"cancelled: {reason}", succeeded=False), withdraws=unwanted)
+        case Ended(key=key), Applied(request, rollout) if key and rollout:
+            # It was under way by then: what now stands there is asked for, and given up at once.
+            late = (
+                messages.Follow(request, stream(key)),
+                messages.Abandon(stream(key), "its plan had ended"),
+            )
+            sends = tuple(_to(rollout, each) for each in late)
+            return Decision((VersionApplied(str(request.version), rollout),), sends=sends)
         case Underway(cancelled=False), Cancel(reason):
             give_up = messages.Abandon(stream(state.key), reason)
             send = _to(state.rollout, give_up)
@@ -174,7 +186,11 @@ def evolve(state: State, event: Event) -> State:
         case StepStarted(key, rollout, _, parent, asleep, content):
             return Underway(key, rollout, parent, asleep and not content, asleep=asleep)
         case StepEnded(succeeded, reason):
-            return Ended(succeeded, reason)
+            assert isinstance(state, Underway)
+            applying = not (state.following or state.asleep)
+            return Ended(succeeded, reason, state.key if applying else "")
+        case VersionApplied() if isinstance(state, Ended):
+            return replace(state, key="")
         case VersionApplied(_, rollout):
             assert isinstance(state, Underway)
             return replace(state, following=True, rollout=rollout or state.rollout)

@@ -10,7 +10,7 @@ from fairlead import errors
 from fairlead.areas.rollouts.domain import coordination, messages, plan_step
 from fairlead.areas.rollouts.domain.plan.spec import Spec
 from fairlead.engine import machine as machines
-from fairlead.engine.messages import Cancel, ChildEnded, Send, parse_stream
+from fairlead.engine.messages import Cancel, ChildEnded, Send, Withdraw, parse_stream
 from tests.unit.areas.rollouts.domain.world import version
 
 NOW = dt.datetime(2030, 1, 1, tzinfo=dt.UTC)
@@ -30,12 +30,14 @@ STATES: dict[str, Any] = {
     "cancelled": CANCELLED,
     "lulling": LULLING,
     "Ended": plan_step.Ended(succeeded=True, reason="done"),
+    "ended early": plan_step.Ended(succeeded=False, reason="cancelled", key="d1"),
 }
 COMMANDS: dict[str, Any] = {
     "StartStep": START,
     "asleep": plan_step.StartStep("d1", "dev/shop", "", PARENT, asleep=True),
     "asleep with content": plan_step.StartStep("d1", "bay/shop", "", PARENT, True, CONTENT),
     "Applied": plan_step.Applied(REQUEST),
+    "applied elsewhere": plan_step.Applied(REQUEST, "bay/shop/u1"),
     "NotApplied": plan_step.NotApplied("port taken"),
     "ReportVersion": coordination.ReportVersion(succeeded=False, reason="rolled back"),
     "Cancel": Cancel("terminated"),
@@ -47,7 +49,12 @@ TABLE: dict[tuple[str, str], tuple[str, ...]] = {
     ("NotStarted", "asleep"): ("StepStarted", "rollout FallAsleep"),
     ("NotStarted", "asleep with content"): ("StepStarted", "ApplyVersion"),
     ("applying", "Applied"): ("VersionApplied", "rollout Follow"),
+    ("applying", "applied elsewhere"): ("VersionApplied", "rollout Follow"),
     ("lulling", "Applied"): ("VersionApplied", "rollout FallAsleep"),
+    ("lulling", "applied elsewhere"): ("VersionApplied", "rollout FallAsleep"),
+    ("ended early", "applied elsewhere"): (
+        *("VersionApplied", "rollout Follow", "rollout Abandon"),
+    ),
     ("lulling", "NotApplied"): ("StepEnded", "deployment ChildEnded"),
     ("lulling", "Cancel"): ("StepEnded", "deployment ChildEnded"),
     ("applying", "NotApplied"): ("StepEnded", "deployment ChildEnded"),
@@ -110,6 +117,21 @@ def test_a_rollout_that_only_the_platform_can_name_is_asked_and_cancelled_by_tha
 
     whole = coordination.rollout_stream("bay/shop/u1")
     assert [each.stream for each in (*told.sends, *cancelled.sends)] == [whole, whole]
+
+
+def test_what_was_not_applied_when_a_plan_ends_is_not_applied_later() -> None:
+    """An operator may be away for hours; one that is at it cannot be stopped, and is undone."""
+    told = plan_step.decide(APPLYING, Cancel("terminated"), NOW)
+    event: Any = told.events[0]
+    state = plan_step.evolve(APPLYING, event)
+    late = plan_step.decide(state, plan_step.Applied(REQUEST, "bay/shop/u1"), NOW)
+    applied: Any = late.events[0]
+    after = plan_step.evolve(state, applied)
+
+    assert told.withdraws == (Withdraw(plan_step.ApplyVersion),)
+    assert [type(each.command).__name__ for each in late.sends] == ["Follow", "Abandon"]
+    # Once: what is said again changes nothing.
+    assert not plan_step.decide(after, plan_step.Applied(REQUEST, "bay/shop/u1"), NOW)
 
 
 def test_a_plan_begins_it_by_its_words_where_it_is_told() -> None:
