@@ -1,5 +1,6 @@
 """Stacks and deployments together on the real engine: the whole sequence, cut at every commit."""
 
+import asyncio
 import dataclasses
 import itertools
 from datetime import timedelta
@@ -8,12 +9,13 @@ from typing import Any
 
 import pytest
 
+from fairlead import errors
 from fairlead.area import parts
 from fairlead.areas.deployments import area
 from fairlead.areas.deployments.domain import messages, migration
 from fairlead.areas.deployments.domain.classes import Impact
 from fairlead.areas.deployments.domain.spec import DeploymentSpec, Freeze, Policy
-from fairlead.engine import clock, service, visibility
+from fairlead.engine import clock, outbox, service, visibility
 from fairlead.engine.messages import command_id, stream_name
 from fairlead.engine.store import protocol, sqlite
 from fairlead.engine.testing import HandWoundClock, Play, crash_at_every_commit
@@ -265,6 +267,49 @@ async def test_one_that_is_terminated_in_its_steps_leaves_nothing_to_do(
         assert await status(engine, "stack/prod/shop") == "AVAILABLE"
         timers = await engine.read(visibility.timers)
     assert [*timers] == []
+
+
+@dataclasses.dataclass
+class Locked(RecordedPlatform):
+    """Others hold a lock, so a run of migrations is tried again and again."""
+
+    tries: int = 0
+
+    async def migrate(
+        self, effect: migration.Effect, about: outbox.EffectContext
+    ) -> migration.StepDone | migration.StepUnderway | migration.StepFailed:
+        if isinstance(effect, migration.RunMigrations):
+            self.tries += 1
+            raise errors.Unavailable("others hold a lock", hint="it is tried again")
+        return await super().migrate(effect, about)
+
+
+async def test_a_migration_that_waits_for_a_lock_is_not_run_after_its_deployment_was_ended(
+    sqlite_home: Any, wall: HandWoundClock
+) -> None:
+    platform = Locked()
+    async with built(sqlite_home.store(), wall, platform).running() as engine:
+        await request(engine, "d1")
+
+        async def tried() -> bool:
+            return platform.tries > 1
+
+        async def over() -> bool:
+            told = await events(engine, "postgres-migration/d1-PGMigrate-1")
+            return told[-1] == "MigrationFailed"
+
+        await until(tried, wall)
+        await tell(engine, "deployment/d1", messages.Terminate("ann", "wrong day"))
+        before = platform.tries
+        for _ in range(14):
+            wall.advance(timedelta(hours=1))
+            await asyncio.sleep(0.05)
+        await until(over, wall)
+        left = await engine.read(visibility.effects), await engine.read(visibility.timers)
+
+    # One may have been on its way while the person decided.
+    assert platform.tries - before <= 1
+    assert [[*each] for each in left] == [[], []]
 
 
 @pytest.mark.requirement("deployer S9", "deployer S-gap")

@@ -15,7 +15,7 @@ nobody could take back, and starts no other.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import assert_never
 
 import msgspec
@@ -30,10 +30,13 @@ from fairlead.engine.messages import (
     Send,
     SetTimer,
     StreamName,
+    Withdraw,
     stream_name,
 )
 
 NAME = "postgres-migration"
+_LONGEST = timedelta(hours=13)
+"""Longer than who runs a migration has for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -231,7 +234,7 @@ def decide(state: State, command: Command, now: datetime) -> Decision:  # noqa: 
         case Running(), StepFailed(step, reason) if step == state.step:
             return _failed(state, f"{step}: {reason}")
         case Running(), Cancel(reason) if not state.cancelled:
-            return Decision((CancelAsked(reason or "no reason given"),))
+            return _cancelled(state, reason or "no reason given", now)
         case (
             (Idle() | Running() | Completed() | Failed()),
             (MigratePostgresDatabase() | StepDone() | StepFailed() | Cancel())
@@ -288,6 +291,18 @@ def _moved(
             return replace(state, step=STEPS[STEPS.index(state.step) + 1])
         case unreachable:
             assert_never(unreachable)
+
+
+def _cancelled(state: Running, reason: str, now: datetime) -> Decision:
+    """What nobody performs at this moment is never begun, or tried again when a lock comes free.
+
+    Else SQL would run hours after a person ended its deployment. Who performs it tells its end; of
+    what was withdrawn nobody tells, so a timer ends the machine.
+    """
+    lost = StepFailed(state.step, f"cancelled, and its end was not told: {reason}")
+    timer = SetTimer("give up", now + _LONGEST, lost)
+    withdraws = tuple(map(Withdraw, (UpsertDatabase, CleanUpPermissions, RunMigrations)))
+    return Decision((CancelAsked(reason),), timers=(timer,), withdraws=withdraws)
 
 
 def _next(state: Running) -> Decision:

@@ -3,6 +3,7 @@
 import itertools
 from collections import Counter
 from dataclasses import replace
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ from fairlead.areas.deployments.domain.migration import (
 )
 from fairlead.areas.deployments.domain.spec import Server, Work
 from fairlead.engine import clock, messages, outbox, service, visibility
-from fairlead.engine.messages import Cancel, ChildEnded, Decision, Send, SetTimer
+from fairlead.engine.messages import Cancel, ChildEnded, Decision, Send, SetTimer, Withdraw
 from fairlead.engine.store import protocol, sqlite
 from fairlead.engine.testing import START, Play, crash_at_every_commit, given
 
@@ -105,7 +106,10 @@ def expected(state: Any, command: Any) -> Decision:  # noqa: PLR0911 - one for e
             why = f"{step}: broken"
             return Decision((MigrationFailed(why),), sends=told(why, succeeded=False))
         case Running(cancelled=""), Cancel():
-            return Decision((CancelAsked("enough"),))
+            lost = StepFailed(state.step, "cancelled, and its end was not told: enough")
+            timer = SetTimer("give up", START + timedelta(hours=13), lost)
+            withdrawn = tuple(map(Withdraw, (UpsertDatabase, CleanUpPermissions, RunMigrations)))
+            return Decision((CancelAsked("enough"),), timers=(timer,), withdraws=withdrawn)
     return Decision()
 
 
