@@ -23,9 +23,7 @@ PATIENCE = 60.0
 LEASE = timedelta(seconds=15)
 KINDS = ("sqlite", "postgres")
 POOLERS: tuple[pgbouncer.Mode, ...] = ("session", "transaction")
-POOLED = tuple(
-    f"tests.contract.test_store{each}" for each in ("", "_leases", "_queues", "_lanes")
-)
+POOLED = tuple(f"tests.contract.test_store{each}" for each in ("", "_leases", "_queues", "_lanes"))
 """The suites that run through a pooler in each of these modes as well."""
 
 _ids = itertools.count(1)
