@@ -15,6 +15,7 @@ from fairlead.areas.content.domain.release.events import Ending
 from fairlead.areas.content.domain.release.messages import Timer
 from fairlead.areas.content.domain.release.place import Versions
 from fairlead.areas.content.domain.release.state import RETURNING, Phase
+from fairlead.checks.spec import judgements
 from fairlead.engine.messages import Withdraw
 
 
@@ -195,7 +196,7 @@ def _measure(draft: Draft) -> None:
                 share=step.share,
                 since=state.round.started,
                 bake=step.bake,
-                steps=len(plan.steps),
+                steps=judgements(plan.checks, len(plan.steps)),
             )
         )
     later = [at for at in moments.values() if at > draft.now]

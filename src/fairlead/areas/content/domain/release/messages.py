@@ -173,6 +173,7 @@ class Measure:
     since: dt.datetime
     bake: dt.timedelta
     steps: int
+    """How many verdicts of judges, at all steps, share the chance of a false alarm."""
 
 
 Effect = SetShare | Deploy | Measure

@@ -22,6 +22,7 @@ from fairlead.areas.content.domain.release.place import (
     Versions,
 )
 from fairlead.areas.content.domain.release.state import Phase
+from fairlead.checks.spec import Check, CheckKind, When
 from fairlead.engine import machine
 from fairlead.engine.messages import Cancel, ChildEnded, Send, SetTimer, StreamName
 from tests.unit.areas.content.domain.release import samples
@@ -212,6 +213,17 @@ def test_a_good_canary_is_analysed_then_stable_and_only_then_nobody_is_in_the_sh
     assert story.names.index("Measured") < story.names.index("PromotionStarted")
     assert story.names[-4:] == ["Promoted", "ShareRequested", "ShareSet", "Settled"]
     assert (story.state.stable, story.state.share, story.state.phase) == ("1.0.2", 0, Phase.IDLE)
+
+
+def test_all_judges_of_a_release_share_one_promise_on_false_alarms() -> None:
+    metrics = {"metrics": [{"name": "archives", "query": "sum(archives)"}]}
+    judge = Check("judge", kind=CheckKind.JUDGE, judge=metrics)
+    both = (judge, replace(judge, name="at the end", when=When.PROMOTION), samples.CHECK)
+
+    story = samples.baking(replace(PROPOSE, plan=replace(samples.PLAN, checks=both)))
+
+    (asked,) = (each for each in story.effects if isinstance(each, messages.Measure))
+    assert asked.steps == 3
 
 
 @pytest.mark.requirement("content 7", "content 9")
