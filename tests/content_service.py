@@ -33,9 +33,10 @@ def gathering(folder: Path, versions: Sequence[str]) -> Path:
     return describe(folder, {"directory": "versions"})
 
 
-def set_share(file: Path, share: str, salt: str = "1.0.2") -> None:
+def set_share(file: Path, share: str, canary: str = "") -> None:
+    """By a person where no canary is named, else as a release of it does."""
     beside = file.with_suffix(".new")
-    beside.write_text(json.dumps({"salt": salt, "share": share}))
+    beside.write_text(json.dumps({"salt": "1.0.2", "share": share, "canary": canary}))
     beside.replace(file)
 
 

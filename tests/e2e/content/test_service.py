@@ -97,6 +97,8 @@ def test_a_raised_share_reaches_every_replica_without_a_restart(file: Path, tmp_
             until(lambda at=replica: {one for one in ids if version(at, one) == "1.0.2"} == chosen)
         content_service.set_share(share, "100")
         until(lambda: {version(first, each) for each in ids} == {"1.0.2"})
+        content_service.set_share(share, "100", canary="1.0.1")
+        until(lambda: {version(first, each) for each in ids} == {"1.0.1"})
 
 
 @pytest.mark.requirement("content 4", "content 14", "content 15", "content 17")

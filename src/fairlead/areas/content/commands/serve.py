@@ -79,7 +79,7 @@ async def _serve(content: Description, asked: tuple[str, str], chosen: ContentSe
     server.allow_many_files()
     identity = bearer.identity(chosen)
     first, second = await _loaded(content, *asked)
-    population = chooser(content.name, chosen)
+    population = chooser(content.name, asked[1], chosen)
     await answer(catalogue(content, first, second, identity), population, chosen)
 
 
@@ -110,10 +110,11 @@ async def _loaded(content: Description, stable: str, canary: str) -> tuple[Editi
     return first.edition, second.edition if second else None
 
 
-def chooser(name: str, chosen: ContentSettings) -> Population:
+def chooser(name: str, canary: str, chosen: ContentSettings) -> Population:
     """Who says which channel somebody gets; Rejected where two would."""
     if not chosen.content_unleash_url:
-        return OwnShare(Path(chosen.content_share_file) if chosen.content_share_file else None)
+        file = chosen.content_share_file
+        return OwnShare(Path(file) if file else None, canary)
     if chosen.content_share_file:
         raise errors.Rejected(
             "both Unleash and a file say the share",

@@ -4,7 +4,7 @@ Nothing is drawn: the same identity gets the same place on every replica and aft
 Whoever is inside a share is inside every higher one, because the share is compared with that place.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from decimal import Decimal
 from enum import StrEnum
 from typing import NewType
@@ -37,6 +37,12 @@ class Population:
     """One per release, so that not the same entities are first every time."""
 
     share: Share = NOBODY
+    canary: str = ""
+    """The version that it is a share of; empty where nobody said."""
+
+    def of(self, canary: str) -> "Population":
+        """As whoever has that canary must take it: a share of another version is nobody's here."""
+        return self if self.canary in {"", canary} else replace(self, share=NOBODY)
 
     def channel(self, identity: str) -> Channel:
         """Without an identity, stable: chance would give it another answer each time."""

@@ -78,7 +78,7 @@ def _own(
 
 
 async def _set_share(world: ReleasePorts, effect: messages.SetShare) -> object:
-    chosen = Population(effect.salt, effect.share)
+    chosen = Population(effect.salt, effect.share, effect.canary)
     async with _retried(_SHARE_SECONDS):
         await world.shares.set(effect.name, effect.place, chosen)
     return messages.ShareConfirmed(effect.order)

@@ -16,16 +16,18 @@ _MOST_BYTES = 4096
 _log = structlog.get_logger(__name__)
 
 
-class _Words(msgspec.Struct, forbid_unknown_fields=True):
+class _Words(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     salt: str
     share: str
+    canary: str = ""
 
 
 class OwnShare:
     """Reads the file again whenever it changed; keeps what it knew where it makes no sense."""
 
-    def __init__(self, file: Path | None) -> None:
+    def __init__(self, file: Path | None, canary: str) -> None:
         self._file = file
+        self._canary = canary
         self._population = Population("")
         self._raw = b""
         self.degraded = ""
@@ -48,7 +50,8 @@ class OwnShare:
         try:
             raw = await asyncio.to_thread(_read, self._file)
             if raw != self._raw or self.degraded:
-                self._population = parse(raw)
+                # A file may be older than this instance: what it says of another canary is over.
+                self._population = parse(raw).of(self._canary)
                 self._raw = raw
                 share = population.shown_share(self._population.share)
                 _log.info("population_changed", share=share, salt=self._population.salt)
@@ -61,17 +64,18 @@ class OwnShare:
 
 
 def parse(raw: bytes) -> Population:
-    """From `{"salt": "1.0.2", "share": "12.5"}`."""
+    """From `{"salt": "1.0.2", "share": "12.5"}`, where wanted with the canary that is meant."""
     try:
         words = msgspec.json.decode(raw, type=_Words)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         hint = 'write {"salt": "1.0.2", "share": "12.5"}'
         raise errors.Rejected(f"not a share: {error}", hint=hint) from error
-    return Population(words.salt, population.parse_share(words.share))
+    return Population(words.salt, population.parse_share(words.share), words.canary)
 
 
 def encoded(chosen: Population) -> bytes:
-    return msgspec.json.encode(_Words(chosen.salt, population.shown_share(chosen.share)))
+    share = population.shown_share(chosen.share)
+    return msgspec.json.encode(_Words(chosen.salt, share, chosen.canary))
 
 
 def write(file: Path, chosen: Population) -> None:

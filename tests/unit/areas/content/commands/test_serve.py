@@ -24,4 +24,4 @@ async def test_a_fault_of_who_follows_the_share_ends_the_service_with_its_name()
 
     async with asyncio.timeout(60):
         with pytest.raises(errors.Unavailable, match="follows the share: KeyError: 'name'"):
-            await serve.answer(served, Broken(None), chosen)
+            await serve.answer(served, Broken(None, "none"), chosen)

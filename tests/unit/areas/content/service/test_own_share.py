@@ -18,7 +18,7 @@ def file(tmp_path: Path) -> Path:
 @pytest.mark.requirement("content 6")
 async def test_a_changed_file_changes_who_gets_the_canary(file: Path) -> None:
     own_share.write(file, Population("1.0.2", Share(0)))
-    share = OwnShare(file)
+    share = OwnShare(file, "1.0.2")
     await share.start()
     assert share.channel("a") is Channel.STABLE
 
@@ -27,6 +27,19 @@ async def test_a_changed_file_changes_who_gets_the_canary(file: Path) -> None:
 
     assert share.channel("a") is Channel.CANARY
     assert share.channel("") is Channel.STABLE
+
+
+@pytest.mark.requirement("content 5")
+async def test_a_share_that_is_older_than_the_canary_lets_nobody_in(file: Path) -> None:
+    own_share.write(file, Population("1.0.1-4", Share(10_000), "1.0.1"))
+    share = OwnShare(file, "1.0.2")
+    await share.start()
+    assert (share.channel("a"), share.degraded) == (Channel.STABLE, "")
+
+    own_share.write(file, Population("1.0.2-5", Share(10_000), "1.0.2"))
+    await share.refresh()
+
+    assert share.channel("a") is Channel.CANARY
 
 
 @pytest.mark.parametrize(
@@ -40,7 +53,7 @@ async def test_what_makes_no_sense_leaves_the_last_known_share_in_force(
     file: Path, raw: bytes
 ) -> None:
     own_share.write(file, Population("1.0.2", Share(10_000)))
-    share = OwnShare(file)
+    share = OwnShare(file, "1.0.2")
     await share.start()
 
     overwrite(file, raw)
@@ -55,7 +68,7 @@ async def test_what_makes_no_sense_leaves_the_last_known_share_in_force(
 
 @pytest.mark.requirement("content 20")
 async def test_without_its_file_at_the_start_everybody_is_on_stable(file: Path) -> None:
-    share = OwnShare(file)
+    share = OwnShare(file, "1.0.2")
 
     await share.start()
 
@@ -64,7 +77,7 @@ async def test_without_its_file_at_the_start_everybody_is_on_stable(file: Path) 
 
 
 async def test_without_a_file_nobody_gets_the_canary_and_nothing_is_amiss() -> None:
-    share = OwnShare(None)
+    share = OwnShare(None, "1.0.2")
 
     await share.start()
 

@@ -76,8 +76,9 @@ class Draft:
 
     def ask_share(self) -> None:
         state = self.state
+        canary = state.run.proposal.version if state.run else ""
         asked = messages.SetShare(
-            state.name, state.order, self.place, state.salt, state.asked_share
+            state.name, state.order, self.place, state.salt, state.asked_share, canary
         )
         self.effects.append(asked)
         self.wake(Timer.SHARE, self.now + SHARE_PATIENCE)

@@ -146,6 +146,8 @@ class SetShare:
     place: Place
     salt: str
     share: Share
+    canary: str = ""
+    """The version that this is a share of; empty while no run is in progress."""
 
 
 @dataclass(frozen=True, slots=True)

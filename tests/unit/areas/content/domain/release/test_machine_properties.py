@@ -76,11 +76,13 @@ class World:
 
     def perform(self, effect: messages.Effect, how: str) -> None:
         match effect:
-            case messages.SetShare(_, order, _, _, share):
+            case messages.SetShare(_, order, _, _, share, canary):
                 if how != "fail":
                     if share > NOBODY:
                         (only,) = self.running
                         assert only.canary != NO_VERSION
+                        # An instance that still has another canary must not take it for its own.
+                        assert canary == only.canary
                     self.share = share
                 self.settle(effect, messages.ShareConfirmed(order), how in {"perform", "bad"})
             case messages.Deploy(_, order, _, versions):
