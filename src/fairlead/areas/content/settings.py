@@ -43,6 +43,12 @@ class ContentSettings:
     content_jwt_issuer: str = setting("", "Issuer that a token must have; empty means any.")
     content_jwt_audience: str = setting("", "Audience that a token must have; empty means any.")
     content_jwt_claim: str = setting("sub", "Claim of a token that says who asks.")
+    content_gateway_claim: str = setting(
+        "",
+        "Field of the header `x-rh-identity` that says who asks, such as"
+        " identity.system.cluster_id; empty means that the header is not read. It has no signature:"
+        " only where every request comes through a gateway that sets it.",
+    )
     content_drain_seconds: float = setting(
         5.0, "How long a stopping service answers on while it says that it is not ready."
     )

@@ -117,7 +117,11 @@ class _Loader:
             raise errors.Invalid(problems[:_MOST_PROBLEMS])
         if self.layout.shape is None:
             return Body(path, self.files[path])
-        return Body(path, self.layout.shape(found.data).encode())
+        try:
+            return Body(path, self.layout.shape(found.data).encode())
+        except RecursionError as error:
+            told = found.problem((), "nested too deeply", "mend the file")
+            raise errors.Invalid([told]) from error
 
     def _wrong_version(self, found: Located) -> Iterator[Problem]:
         field = self.layout.version_field

@@ -12,7 +12,7 @@ from fairlead.areas.content.domain import go_json
 from fairlead.areas.content.domain.population import Channel
 from fairlead.areas.content.service import openapi
 from fairlead.areas.content.service.answers import JSON, Headers
-from fairlead.areas.content.service.catalogue import Catalogue, Channels, Refusal
+from fairlead.areas.content.service.catalogue import AUTHORIZATION, Catalogue, Channels, Refusal
 from fairlead.areas.content.service.metrics import Tally
 
 _READING = frozenset({"GET", "HEAD"})
@@ -135,7 +135,8 @@ class Service:
             ("cache-control", "private, no-cache"),
             ("vary", self._served.identity.header),
         ]
-        if refusal.status == 401:  # noqa: PLR2004 - HTTP's Unauthorized
+        by_token = self._served.identity.header == AUTHORIZATION
+        if refusal.status == 401 and by_token:  # noqa: PLR2004 - HTTP's Unauthorized
             headers.append(("www-authenticate", "Bearer"))
         self._send(proto, method, (refusal.status, headers), body)
 

@@ -18,7 +18,9 @@ from cryptography.hazmat.primitives import hashes
 from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa, utils
 
 from fairlead import errors
+from fairlead.areas.content.service import gateway
 from fairlead.areas.content.service.catalogue import AUTHORIZATION, HeaderMap, Identity, Refusal
+from fairlead.areas.content.service.gateway import INVALID, MISSING
 from fairlead.areas.content.settings import ContentSettings
 
 _LONGEST = 8192
@@ -27,8 +29,6 @@ _LEEWAY_SECONDS = 30.0
 _LOOK_SECONDS = 1.0
 _LEAST_BITS = 2048
 _HALF = 32
-_MISSING = Refusal(401, "Missing auth token")
-_INVALID = Refusal(401, "Invalid/Malformed auth token")
 _HINT = "give a JWKS with keys of RSA (2,048 bits or more), P-256 or Ed25519"
 _log = structlog.get_logger(__name__)
 
@@ -77,19 +77,20 @@ class Bearers:
         """The claim that says who asks; a Refusal where no token of ours comes along."""
         scheme, _, token = headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer" or not token:
-            return _MISSING
+            return MISSING
         now = self.clock()
         self._follow(now)
         found = self._kept.get(token)
         if found is None:
             try:
                 found = self._verified(token.strip())
-            except (InvalidSignature, ValueError, msgspec.DecodeError, UnicodeDecodeError):
-                return _INVALID
+            # The last one: what is nested too deeply.
+            except (InvalidSignature, ValueError, msgspec.DecodeError, RecursionError):
+                return INVALID
             if len(self._kept) >= _MOST_KEPT:
                 self._kept.clear()
             self._kept[token] = found
-        return found[0] if now < found[1] + _LEEWAY_SECONDS else _INVALID
+        return found[0] if now < found[1] + _LEEWAY_SECONDS else INVALID
 
     def _follow(self, now: float) -> None:
         """A key that was taken out of the file opens nothing from then on."""
@@ -142,7 +143,14 @@ class Bearers:
 
 
 def identity(chosen: ContentSettings) -> Identity | None:
-    """By a token where the settings name keys; None where they do not."""
+    """By a token, or by what a gateway says; None where the settings name neither."""
+    if chosen.content_jwks_file and chosen.content_gateway_claim:
+        raise errors.Rejected(
+            "both a token and a gateway say who asks",
+            hint="unset FAIRLEAD_CONTENT_JWKS_FILE or FAIRLEAD_CONTENT_GATEWAY_CLAIM",
+        )
+    if chosen.content_gateway_claim:
+        return gateway.identity(chosen.content_gateway_claim)
     if not chosen.content_jwks_file:
         return None
     trusted = Issuer(

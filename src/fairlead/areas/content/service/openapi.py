@@ -5,11 +5,18 @@ from typing import Any
 import msgspec
 
 from fairlead.areas.content.service.catalogue import AUTHORIZATION, Catalogue
+from fairlead.areas.content.service.gateway import HEADER
 
 _NUMBER = r"(0|[1-9][0-9]{0,18})"
 _LABEL = rf"({_NUMBER}|[0-9]*[a-zA-Z-][0-9a-zA-Z-]*)"
 _WORD = "[0-9a-zA-Z-]+"
 _VERSION = rf"^{_NUMBER}\.{_NUMBER}\.{_NUMBER}(-{_LABEL}(\.{_LABEL})*)?(\+{_WORD}(\.{_WORD})*)?$"
+_SCHEMES = {
+    AUTHORIZATION: {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"},
+    HEADER: {"type": "apiKey", "in": "header", "name": HEADER},
+}
+"""Of those headers without which nobody is answered."""
+
 _JSON: dict[str, Any] = {"application/json": {"schema": {"type": "object"}}}
 
 
@@ -21,12 +28,15 @@ def document(served: Catalogue) -> bytes:
         )
     info: dict[str, Any] = {"title": f"Content: {served.name}", "version": "1"}
     told: dict[str, Any] = {"openapi": "3.0.3", "info": info, "paths": paths}
-    if served.identity.header == AUTHORIZATION:
+    scheme = _SCHEMES.get(served.identity.header)
+    if scheme is not None:
         for each in paths.values():
-            each["get"]["security"] = [{"bearer": []}]
-            each["get"]["responses"]["401"] = {"description": "No good token.", "content": _JSON}
-        scheme = {"type": "http", "scheme": "bearer", "bearerFormat": "JWT"}
-        told["components"] = {"securitySchemes": {"bearer": scheme}}
+            each["get"]["security"] = [{"client": []}]
+            each["get"]["responses"]["401"] = {
+                "description": "Nobody says who asks.",
+                "content": _JSON,
+            }
+        told["components"] = {"securitySchemes": {"client": scheme}}
     for path in served.documents:
         paths[path] = {
             "get": {

@@ -39,6 +39,16 @@ def test_a_sound_version_has_a_body_for_each_start_of_its_map() -> None:
 
 
 @pytest.mark.requirement("content 14")
+@pytest.mark.parametrize("depth", range(700, 1100, 20))
+def test_what_is_nested_too_deeply_to_be_written_is_refused_with_its_file(depth: int) -> None:
+    rules = contents.version_files("1.0.2")["v1/rules.json"]
+    deep = rules.replace(b'"alert": {', b'"alert": {"x": ' + b"[" * depth + b"]" * depth + b",")
+    assert deep != rules
+
+    assert "v1/rules.json:1:1: n" in str(refused(broken("v1/rules.json", deep)))
+
+
+@pytest.mark.requirement("content 14")
 @pytest.mark.parametrize(
     ("path", "data", "said"),
     [

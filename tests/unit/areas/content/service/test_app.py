@@ -1,6 +1,7 @@
 """Requests to the application: what the original answered, and what is hostile."""
 
 import asyncio
+import base64
 import json
 import tracemalloc
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from hypothesis import given, strategies
 from fairlead.areas.content import description
 from fairlead.areas.content.domain import edition
 from fairlead.areas.content.domain.population import Channel, Population, parse_share
+from fairlead.areas.content.service import gateway
 from fairlead.areas.content.service.app import Service
 from fairlead.areas.content.service.catalogue import AUTHORIZATION, Identity, Refusal, catalogue
 from tests import contents
@@ -378,6 +380,20 @@ def test_where_tokens_are_asked_for_an_id_that_was_made_up_gets_nobody_into_the_
     described = json.loads(ask(app, "/api/gathering/openapi.json").body)
     assert "401" in described["paths"][V1]["get"]["responses"]
     assert ask(app, "/readyz").status == 200
+
+
+def test_where_a_gateway_vouches_its_header_says_who_asks() -> None:
+    app = service(identity=gateway.identity("identity.system.cluster_id"))
+    words = {"identity": {"system": {"cluster_id": "a"}}}
+    sent = {"x_rh_identity": base64.b64encode(json.dumps(words).encode()).decode()}
+
+    assert version(ask(app, V1, **sent)) == "1.0.2"
+    then = ask(app, V1, **headers("a"))
+    assert (then.status, then.headers["vary"]) == (401, "X-Rh-Identity")
+    assert "www-authenticate" not in then.headers
+    described = json.loads(ask(app, "/api/gathering/openapi.json").body)
+    assert described["components"]["securitySchemes"]["client"]["name"] == "X-Rh-Identity"
+    assert [ask(app, path).status for path in ("/readyz", "/metrics")] == [200, 200]
 
 
 @given(

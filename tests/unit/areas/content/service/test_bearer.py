@@ -227,6 +227,12 @@ def test_a_file_without_good_keys_is_refused_at_the_start(tmp_path: Path, words:
         bearer.read_keys(tmp_path / "missing.json")
 
 
+def test_a_head_without_end_is_refused_as_any_other(doors: Doors) -> None:
+    deep = encoded(b'{"alg":' + b"[" * 3000 + b"]" * 3000 + b"}")
+
+    assert ask(doors.opened(), f"{deep}.{deep}.e30") == INVALID
+
+
 @given(strategies.text(alphabet="abcABC019-_.=+/ é\udc80") | strategies.text())
 def test_whatever_is_sent_as_a_token_is_refused(text: str) -> None:
     assert isinstance(ask(ANY, text), Refusal)
