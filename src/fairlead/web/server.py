@@ -101,17 +101,14 @@ async def serving(
     listening: socket.socket,
     closing: asyncio.Event,
     *,
-    rsgi: bool = False,
     silence: timedelta = _SILENCE,
 ) -> AsyncIterator[asyncio.Task[None]]:
     """Answer requests until the block is left; open ones may finish for some seconds.
 
-    The app speaks ASGI, or RSGI where it is said so. A connection on which no whole request was
-    begun for this long is closed. The task ends before the block only where the server itself has
-    failed.
+    The app speaks ASGI. A connection on which no whole request was begun for this long is closed.
+    The task ends before the block only where the server itself has failed.
     """
-    interface = Interfaces.RSGI if rsgi else Interfaces.ASGINL
-    embedded = _Embedded(app, listening, interface, silence)
+    embedded = _Embedded(app, listening, silence)
     async with _no_thread_left():
         task = asyncio.create_task(embedded.serve())
         try:
@@ -190,12 +187,10 @@ async def _no_thread_left() -> AsyncIterator[None]:
 
 
 class _Embedded(Server):
-    def __init__(
-        self, app: Any, listening: socket.socket, interface: Interfaces, silence: timedelta
-    ) -> None:
+    def __init__(self, app: Any, listening: socket.socket, silence: timedelta) -> None:
         super().__init__(
             app,
-            interface=interface,
+            interface=Interfaces.ASGINL,
             # Not auto: a connection whose version is not told yet, and one of HTTP/2, has no
             # deadline, so whoever says nothing at all would hold its place for ever.
             http=HTTPModes.http1,

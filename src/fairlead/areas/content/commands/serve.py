@@ -22,7 +22,7 @@ from fairlead.areas.content import description
 from fairlead.areas.content.commands import versions
 from fairlead.areas.content.description import Description
 from fairlead.areas.content.domain.edition import Edition
-from fairlead.areas.content.service import bearer
+from fairlead.areas.content.service import bearer, http1
 from fairlead.areas.content.service.app import Chooser, Service
 from fairlead.areas.content.service.catalogue import Catalogue, catalogue
 from fairlead.areas.content.service.own_share import OwnShare
@@ -92,7 +92,7 @@ async def answer(served: Catalogue, population: Population, chosen: ContentSetti
     with server.claim(bind) as listening, _signals() as stop:
         async with (
             _kept(population) as keeping,
-            server.serving(service, listening, asyncio.Event(), rsgi=True) as task,
+            http1.serving(service, listening, server.most_connections()) as task,
         ):
             address = server.bound(bind, listening).url
             click.echo(f"fairlead content is serving {served.name}: {address}", err=True)

@@ -10,8 +10,9 @@ import brotli
 
 from fairlead.areas.content.domain.edition import Body
 from fairlead.areas.content.domain.population import Channel
+from fairlead.areas.content.service import http1
+from fairlead.areas.content.service.http1 import Headers
 
-Headers = list[tuple[str, str]]
 JSON = "application/json"
 PLAIN = ""
 _SUFFIX = {PLAIN: "", "gzip": "-gzip", "br": "-br"}
@@ -26,8 +27,8 @@ _LONGEST = 256
 class Form:
     """One encoding of an answer."""
 
-    headers: Headers
-    unmodified: Headers
+    head: bytes
+    unmodified: bytes
     body: bytes
 
 
@@ -81,7 +82,7 @@ def answer(body: Body, version: str, channel: Channel, vary: str) -> Answer:
 def _form(data: bytes, encoding: str, shared: Headers) -> Form:
     coded = [("content-encoding", encoding)] if encoding else []
     headers = [("content-type", JSON), ("content-length", str(len(data))), *coded, *shared]
-    return Form(headers, shared, data)
+    return Form(http1.head(200, headers), http1.head(304, shared), data)
 
 
 def preferred(accepted: str) -> tuple[str, ...]:

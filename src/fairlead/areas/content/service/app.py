@@ -5,14 +5,16 @@ What is no route is answered as the original's router did.
 """
 
 import posixpath
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Protocol
 from urllib.parse import quote
 
 from fairlead.areas.content.domain import go_json
 from fairlead.areas.content.domain.population import Channel
-from fairlead.areas.content.service import openapi
-from fairlead.areas.content.service.answers import JSON, Headers
+from fairlead.areas.content.service import http1, openapi
+from fairlead.areas.content.service.answers import JSON
 from fairlead.areas.content.service.catalogue import AUTHORIZATION, Catalogue, Channels, Refusal
+from fairlead.areas.content.service.http1 import Headers
 from fairlead.areas.content.service.metrics import Tally
 
 _READING = frozenset({"GET", "HEAD"})
@@ -34,7 +36,7 @@ class Chooser(Protocol):
 
 
 class Service:
-    """The application of one content, for granian's RSGI."""
+    """The application of one content."""
 
     def __init__(self, served: Catalogue, population: Chooser) -> None:
         self._served = served
@@ -46,73 +48,62 @@ class Service:
         self.draining = False
         """Then it is not ready, and asks clients to connect elsewhere."""
 
-    async def __rsgi__(self, scope: Any, proto: Any) -> None:
+    def respond(self, method: str, path: str, headers: Mapping[str, str]) -> tuple[bytes, bytes]:
         """One decision per request, so that it cannot mix two states of the population."""
-        path, method = scope.path, scope.method
         found = self._served.find(path)
         if found is None:
-            self._other(path, method, proto)
-        elif method not in _READING:
-            self._send(proto, method, (405, [("allow", "GET, HEAD")]), b"")
-        else:
-            self._content(*found, scope, proto)
+            return self._other(method, path)
+        if method not in _READING:
+            return _made(method, 405, [("allow", "GET, HEAD")])
+        return self._content(*found, method, headers)
 
-    def _content(self, channels: Channels, version: str, scope: Any, proto: Any) -> None:
-        headers = scope.headers
+    def _content(
+        self, channels: Channels, version: str, method: str, headers: Mapping[str, str]
+    ) -> tuple[bytes, bytes]:
         if len(headers.get(self._header, "")) > _LONGEST_HEADER:
-            self._refuse(proto, scope.method, Refusal(431, "Request Header Fields Too Large"))
-            return
+            return self._refuse(method, Refusal(431, "Request Header Fields Too Large"))
         identity = self._identify(headers)
         if isinstance(identity, Refusal):
-            self._refuse(proto, scope.method, identity)
-            return
-        channel = self._population.channel(identity)
-        found = channels[channel](version)
+            return self._refuse(method, identity)
+        found = channels[self._population.channel(identity)](version)
         if isinstance(found, Refusal):
-            self._refuse(proto, scope.method, found)
-            return
+            return self._refuse(method, found)
         form = found.form(headers.get("accept-encoding", ""))
         known = headers.get("if-none-match", "")
         if known and found.known(known):
             self._tally.served(found, 304)
-            proto.response_empty(304, self._with_close(form.unmodified))
-            return
+            return form.unmodified, b""
         self._tally.served(found, 200)
-        if scope.method == "HEAD":
-            proto.response_empty(200, self._with_close(form.headers))
-        else:
-            proto.response_bytes(200, self._with_close(form.headers), form.body)
+        return form.head, form.body if method == "GET" else b""
 
-    def _other(self, path: str, method: str, proto: Any) -> None:
+    def _other(self, method: str, path: str) -> tuple[bytes, bytes]:
         """Everything that is no content."""
         known = path in self._served.documents or path in {"/metrics", "/readyz", "/healthz"}
         if known and method not in _READING:
-            self._send(proto, method, (405, [("allow", "GET, HEAD")]), b"")
-        elif known:
-            self._known(path, method, proto)
-        elif (better := self._better(path)) is not None:
+            return _made(method, 405, [("allow", "GET, HEAD")])
+        if known:
+            return self._known(method, path)
+        if (better := self._better(path)) is not None:
             location = quote(better, safe="/:@!$&'()*+,;=~")
             body = f'<a href="{location}">Moved Permanently</a>.\n\n'.encode()
             headers = [("location", location), ("content-type", "text/html; charset=utf-8")]
-            self._send(proto, method, (301, headers), body if method == "GET" else b"")
-        else:
-            headers = [("content-type", _TEXT_TYPE), ("x-content-type-options", "nosniff")]
-            self._tally.refused(404)
-            self._send(proto, method, (404, headers), b"404 page not found\n")
+            return _made(method, 301, headers, body if method == "GET" else b"")
+        headers = [("content-type", _TEXT_TYPE), ("x-content-type-options", "nosniff")]
+        self._tally.refused(404)
+        return _made(method, 404, headers, b"404 page not found\n")
 
-    def _known(self, path: str, method: str, proto: Any) -> None:
+    def _known(self, method: str, path: str) -> tuple[bytes, bytes]:
         degraded = self._population.degraded
         if path == "/metrics":
             text = self._tally.text(degraded=bool(degraded))
-            self._send(proto, method, (200, [("content-type", _METRICS_TYPE)]), text.encode())
-        elif path in {"/readyz", "/healthz"}:
+            return _made(method, 200, [("content-type", _METRICS_TYPE)], text.encode())
+        if path in {"/readyz", "/healthz"}:
             ready = not self.draining or path == "/healthz"
             versions = {"stable": self._served.stable, "canary": self._served.canary}
             told = go_json.Ordered(ready=ready, degraded=degraded, **versions)
             body = go_json.encode(told).encode()
-            self._send(proto, method, (200 if ready else 503, [("content-type", JSON)]), body)
-        else:
-            self._send(proto, method, (200, [("content-type", JSON)]), self._description)
+            return _made(method, 200 if ready else 503, [("content-type", JSON)], body)
+        return _made(method, 200, [("content-type", JSON)], self._description)
 
     def _better(self, path: str) -> str | None:
         """Where the original's router would send a path that is not clean, or has a slash more."""
@@ -126,7 +117,7 @@ class Service:
     def _route(self, path: str) -> bool:
         return self._served.find(path) is not None or path in self._served.documents
 
-    def _refuse(self, proto: Any, method: str, refusal: Refusal) -> None:
+    def _refuse(self, method: str, refusal: Refusal) -> tuple[bytes, bytes]:
         self._tally.refused(refusal.status)
         body = f"{go_json.encode({'status': refusal.message})}\n".encode()
         # The other channel may have an answer: no cache in between may keep this one.
@@ -138,15 +129,9 @@ class Service:
         by_token = self._served.identity.header == AUTHORIZATION
         if refusal.status == 401 and by_token:  # noqa: PLR2004 - HTTP's Unauthorized
             headers.append(("www-authenticate", "Bearer"))
-        self._send(proto, method, (refusal.status, headers), body)
+        return _made(method, refusal.status, headers, body)
 
-    def _send(self, proto: Any, method: str, head: tuple[int, Headers], body: bytes) -> None:
-        status, headers = head
-        sized = self._with_close([*headers, ("content-length", str(len(body)))])
-        if method == "HEAD" or not body:
-            proto.response_empty(status, sized)
-        else:
-            proto.response_bytes(status, sized, body)
 
-    def _with_close(self, headers: Headers) -> Headers:
-        return [*headers, ("connection", "close")] if self.draining else headers
+def _made(method: str, status: int, headers: Headers, body: bytes = b"") -> tuple[bytes, bytes]:
+    sized = http1.head(status, [*headers, ("content-length", str(len(body)))])
+    return sized, b"" if method == "HEAD" else body

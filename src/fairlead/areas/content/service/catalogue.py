@@ -4,7 +4,6 @@ import bisect
 import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
 
 from fairlead import errors
 from fairlead.areas.content.description import NONE, Description
@@ -18,13 +17,10 @@ PREFIX = "/api/gathering"
 AUTHORIZATION = "Authorization"
 _LONGEST_KEPT = 256
 TOO_LOW = "the given OCP version is lower than the first one in the cluster map"
+HeaderMap = Mapping[str, str]
+"""The headers of a request, by names in small letters."""
+
 _BELOW = "the version is lower than the first one in the map"
-
-
-class HeaderMap(Protocol):
-    """The headers of a request."""
-
-    def get(self, key: str, default: str = "") -> str: ...
 
 
 @dataclass(frozen=True, slots=True)

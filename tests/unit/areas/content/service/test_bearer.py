@@ -84,16 +84,6 @@ class Clock:
         return self.now
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """The headers of a request."""
-
-    authorization: str
-
-    def get(self, key: str, default: str = "") -> str:
-        return self.authorization if key == "authorization" else default
-
-
 @dataclass
 class Doors:
     """The file of keys, and what it opens."""
@@ -118,7 +108,7 @@ def doors(tmp_path_factory: pytest.TempPathFactory) -> Doors:
 
 
 def ask(bearers: Bearers, text: str, scheme: str = "Bearer ") -> str | Refusal:
-    return bearers.identify(Sent(f"{scheme}{text}"))
+    return bearers.identify({"authorization": f"{scheme}{text}"})
 
 
 @pytest.mark.parametrize("algorithm", SIGNERS)
@@ -131,7 +121,7 @@ def test_a_signed_token_says_who_asks(doors: Doors, algorithm: str) -> None:
 
 @pytest.mark.parametrize("sent", ["", "Basic eDp5", "Bearer", "Bearer "])
 def test_without_a_token_nobody_is_let_in(doors: Doors, sent: str) -> None:
-    assert doors.opened().identify(Sent(sent)) == MISSING
+    assert doors.opened().identify({"authorization": sent}) == MISSING
 
 
 @pytest.mark.parametrize(
