@@ -19,7 +19,7 @@ Headers = list[tuple[str, str]]
 _END = b"\r\n\r\n"
 _MOST_HEAD = 32 * 1024
 _MOST_HEADERS = 100
-_PIECE = 256 * 1024
+_PIECE = 64 * 1024
 _BACKLOG = 1024
 _SILENCE_SECONDS = 10.0
 _STOP_SECONDS = 5.0
@@ -143,6 +143,8 @@ class _Connection(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
+        # Whatever the kernel does not take is waited for, so that each holds one answer at most.
+        transport.set_write_buffer_limits(high=0)
         self._held.seen(self)
 
     def connection_lost(self, _: Exception | None) -> None:
@@ -175,16 +177,20 @@ class _Connection(asyncio.Protocol):
         return 0 < left != before
 
     def _proceed(self) -> None:
-        while self._came and not (self._full or self._over or self._transport.is_closing()):
-            self._came = self._came.removeprefix(b"\r\n")
-            asked, end, after = self._came.partition(_END)
+        came, at = self._came, 0
+        while at < len(came) and not (self._full or self._over or self._transport.is_closing()):
+            at += 2 if came.startswith(b"\r\n", at) else 0
+            end = came.find(_END, at, at + _MOST_HEAD + len(_END))
+            asked = came[at : at + _MOST_HEAD + 1 if end < 0 else end]
             if len(asked) > _MOST_HEAD or asked.count(b"\r\n") > _MOST_HEADERS:
                 self._answer(*refusal(431), last=True)
-            elif end:
-                self._came = after
-                self._request(asked)
+            elif end < 0:
+                break
             else:
-                return
+                at = end + len(_END)
+                self._request(asked)
+        # Once for all that were read: each on its own would copy what a flood sends many times.
+        self._came = b"" if self._over else came[at:]
 
     def _request(self, asked: bytes) -> None:
         found = _HEAD.fullmatch(asked)
@@ -223,7 +229,6 @@ class _Connection(asyncio.Protocol):
             piece, self._rest = self._rest[:_PIECE], self._rest[_PIECE:]
             self._transport.write(piece)
         if self._over and not self._rest:
-            self._came = b""
             # The rest of what it sends is read and forgotten: a reset would cost it the answer.
             self._transport.write_eof()
 

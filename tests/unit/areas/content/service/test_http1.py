@@ -219,6 +219,14 @@ async def test_who_asks_without_end_and_reads_nothing_is_heard_no_further() -> N
     assert 1 <= len(here.echo.asked) < 20
 
 
+async def test_many_requests_in_one_piece_have_their_answers_while_they_are_read() -> None:
+    many = 20_000
+    async with door() as here:
+        said = await here.told(b"GET /a HTTP/1.1\r\n\r\n" * many + LAST)
+
+    assert len(statuses(said)) == many + 1
+
+
 async def test_in_a_flood_the_longest_silent_makes_room_for_the_next() -> None:
     async with door(most=5) as here:
         silent = [await here.connect() for _ in range(5)]
