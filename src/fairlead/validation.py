@@ -60,6 +60,14 @@ _PLAIN: dict[type[types.Type], tuple[type, ...]] = {
 }
 
 
+_FILLERS: dict[type[types.Type], object] = {
+    types.StrType: "x",
+    types.FloatType: 0.0,
+    types.BoolType: False,
+    types.DictType: {},
+}
+
+
 def hinted(hint: str) -> msgspec.Meta:
     """For `Annotated`: what to write in a field whose value is of the wrong kind."""
     return msgspec.Meta(extra={"hint": hint})
@@ -93,6 +101,46 @@ def without(content: object, paths: Iterable[str]) -> object:
         with contextlib.suppress(LookupError, TypeError, ValueError, AttributeError):
             functools.reduce(_below, above, rest).pop(name, None)
     return rest
+
+
+def completed(content: object, to: object) -> object:
+    """A copy with something in every field that is missing, so that all others can be judged."""
+    return _completed(types.type_info(to), content)
+
+
+def _completed(info: types.Type, value: object) -> object:
+    match info, value:
+        case types.Metadata(type=below), _:
+            return _completed(below, value)
+        case types.UnionType(types=members), _:
+            able = (each for each in members if type(each) in _PLAIN and _fits(each, value))
+            return next((_completed(each, value) for each in able), value)
+        case types.StructType(fields=fields), dict():
+            kinds = {each.encode_name: each.type for each in fields}
+            missing = {each.encode_name: each.type for each in fields if each.required}
+            return {name: _filler(kind) for name, kind in missing.items()} | {
+                name: _completed(kinds[name], each) if name in kinds else each
+                for name, each in value.items()
+            }
+        case types.ListType(item_type=below), list():
+            return [_completed(below, each) for each in value]
+        case _:
+            return value
+
+
+def _filler(info: types.Type) -> object:
+    """Of its kind, and as harmless as can be."""
+    match info:
+        case types.Metadata(type=below):
+            return _filler(below)
+        case types.StructType():
+            return _completed(info, {})
+        case types.ListType(item_type=below):
+            return [_filler(below)]
+        case types.IntType(ge=least):
+            return least or 0
+        case _:
+            return _FILLERS.get(type(info))
 
 
 def _below(place: Any, part: str) -> Any:

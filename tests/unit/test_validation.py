@@ -149,6 +149,30 @@ def test_fields_are_left_out_of_a_copy(paths: list[str], left: object) -> None:
     assert content["d"] == 2
 
 
+def test_what_is_missing_is_filled_in_a_copy() -> None:
+    content = {"stops": [{"at": 3}], "more": 1}
+
+    class Stop(msgspec.Struct):
+        at: int
+        name: str
+
+    class Trip(msgspec.Struct):
+        stops: list[Stop]
+        first: Stop
+        lanes: Annotated[int, msgspec.Meta(ge=2)]
+        last: Stop | None
+        note: str = ""
+
+    assert validation.completed(content, Trip) == {
+        "stops": [{"at": 3, "name": "x"}],
+        "first": {"at": 0, "name": "x"},
+        "lanes": 2,
+        "last": None,
+        "more": 1,
+    }
+    assert content == {"stops": [{"at": 3}], "more": 1}
+
+
 def test_what_several_parts_refuse_is_gathered() -> None:
     found = validation.Gathered()
     for path in ("a", "b"):

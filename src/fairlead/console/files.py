@@ -61,12 +61,12 @@ class Document:
 
     @contextlib.contextmanager
     def placed(self) -> Iterator[None]:
-        """Around whoever judges the content: mistakes are told with file and line."""
+        """Around whoever judges the content: mistakes are told with file and line, line by line."""
         try:
             yield
         except errors.Invalid as error:
-            found = [self._place(each) for each in error.problems]
-            raise errors.Invalid([*self.twice, *found]) from error
+            found = [*self.twice, *map(self._place, error.problems)]
+            raise errors.Invalid(sorted(found, key=lambda each: each.line)) from error
         if self.twice:
             raise errors.Invalid(self.twice)
 

@@ -127,24 +127,31 @@ ANSWERS: Service[Answers] = Service("answers to checks")
 
 def read(content: object) -> DeployRequest:
     """The request in plain data; Invalid with the paths of all that does not hold."""
-    try:
-        words = rules.convert(content, WorkloadWords)
-    except errors.Invalid as error:
-        raise errors.Invalid([*error.problems, *_further(content, error.problems)]) from error
-    return _meant(words)
+    told: list[errors.Problem] = []
+    rest = content
+    while True:
+        try:
+            request = _meant(rules.convert(rest, WorkloadWords))
+        except errors.Invalid as error:
+            told += _unheard(error.problems, told)
+            # One mistake may hide others: the rest is read without the fields that have one.
+            left = validation.without(rest, [each.path for each in error.problems])
+            left = validation.completed(left, WorkloadWords)
+            if left == rest or len(told) >= validation.MOST:
+                raise errors.Invalid(told) from error
+            rest = left
+        else:
+            break
+    if told:
+        raise errors.Invalid(told)
+    return request
 
 
-def _further(content: object, told: Sequence[errors.Problem]) -> Sequence[errors.Problem]:
-    """What else does not hold, seen without the fields whose shape is wrong."""
-    paths = [each.path for each in told]
-    try:
-        _meant(rules.convert(validation.without(content, paths), WorkloadWords))
-    except errors.Invalid as error:
-        # What a field is part of may be wrong for lack of that field only.
-        return [
-            each for each in error.problems if not any(path.startswith(each.path) for path in paths)
-        ]
-    return ()
+def _unheard(
+    found: Sequence[errors.Problem], told: Sequence[errors.Problem]
+) -> Sequence[errors.Problem]:
+    """Without what a mistake was made of: what a field is part of may be wrong for lack of it."""
+    return [each for each in found if not any(one.path.startswith(each.path) for one in told)]
 
 
 def _meant(words: WorkloadWords) -> DeployRequest:

@@ -125,6 +125,30 @@ def test_what_makes_no_sense_is_told_beside_what_has_no_right_shape() -> None:
     ]
 
 
+def test_a_missing_field_hides_no_other_mistake() -> None:
+    then = refused(
+        {
+            "listen": "x",
+            "program": {"health": "healthz"},
+            "strategy": {"pause": "x", "bake": "y", "affinity": {}},
+            "checks": [{"gate": "b", "interval": "z"}],
+        }
+    )
+
+    assert isinstance(then, errors.Invalid)
+    assert [each.path for each in then.problems] == [
+        "name",
+        "listen",
+        "program.command",
+        "strategy.affinity.cookie",
+        "checks[0].name",
+        "program.health",
+        "strategy.pause",
+        "checks[0].interval",
+        "strategy.bake",
+    ]
+
+
 @pytest.mark.parametrize(
     "content", [[], None, {"name": 1, "a.b": 1}, {"program": {"env": {"a.b": 1}}}]
 )
