@@ -78,7 +78,7 @@ def get(
     if what is not None and one:
         stream = messages.parse_stream(what)
         with options.source() as asked:
-            _show_stream(asked, asked.stream(stream), as_json=as_json)
+            _show_stream(asked, _view(asked, stream), as_json=as_json)
         return
     ended = None if active is None else not active
     machine = None if what == "streams" else what
@@ -104,7 +104,7 @@ def events(stream: str, after: int, follow: bool, as_json: bool) -> None:  # noq
     """
     name = messages.parse_stream(stream)
     with options.source() as asked:
-        if told := asked.stream(name).archived:
+        if told := _view(asked, name).archived:
             printing.talk(told)
         if follow:
             _print_live(_followed(asked, name, after), as_json=as_json)
@@ -221,6 +221,15 @@ def _stream(asked: clients.Source, text: str) -> messages.StreamName:
     if not asked.streams(visibility.StreamFilter(machine=machine, limit=1)):
         _check_kind(machine)
     return messages.parse_stream(text)
+
+
+def _view(asked: clients.Source, name: messages.StreamName) -> visibility.StreamView:
+    """NotFound tells of the kind where it is that which nobody knows."""
+    try:
+        return asked.stream(name)
+    except errors.NotFound:
+        _check_kind(name.partition("/")[0])
+        raise
 
 
 def _check_kind(word: str) -> None:

@@ -54,7 +54,7 @@ def wait(
 ) -> Progress:
     """How it ended well; an error of its own for each other end."""
     until = None if seconds is None else time.monotonic() + seconds
-    with _screen(noun) as show:
+    with _goes_on(noun, name), _screen(noun) as show:
         while True:
             found, progress = _now(noun, asked, name, revision)
             show(found, progress)
@@ -63,12 +63,26 @@ def wait(
             if until is not None and time.monotonic() >= until:
                 raise DeployTimedOut(
                     f"{name} was not done within {seconds:g} s: {progress.why}",
-                    hint=f"it goes on: fairlead watch {noun.singular} {name}",
+                    hint=_where(noun, name),
                 )
             time.sleep(_POLL_SECONDS)
     if progress.state in _FATES:
         raise _FATES[progress.state](f"{name}: {progress.why}", hint=progress.hint)
     return progress
+
+
+@contextlib.contextmanager
+def _goes_on(noun: Noun, name: str) -> Iterator[None]:
+    """Who stops waiting may think that the release stops too."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        printing.talk(_where(noun, name))
+        raise
+
+
+def _where(noun: Noun, name: str) -> str:
+    return f"it goes on: fairlead watch {noun.singular} {name}"
 
 
 def _now(noun: Noun, asked: remote.ServerSource, name: str, revision: str) -> tuple[Any, Progress]:

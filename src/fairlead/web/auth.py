@@ -90,7 +90,8 @@ class Authenticator:
         self._known.pop(_NOBODY, None)
         raise errors.Unauthorised(
             "this takes a token",
-            hint="send Authorization: Bearer TOKEN; make one with fairlead token create",
+            hint="set FAIRLEAD_TOKEN, or send Authorization: Bearer TOKEN;"
+            " make one with fairlead token create",
         )
 
     async def admit_to_figures(

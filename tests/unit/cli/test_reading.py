@@ -171,6 +171,8 @@ def test_watch_shows_new_events_until_ctrl_c(run: Run, filled: Path) -> None:
     [
         (["get", "Trip/x"], errors.Rejected, "not a stream name: Trip/x"),
         (["get", "trip/nobody"], errors.NotFound, "no such stream: trip/nobody"),
+        (["get", "tripp/nobody"], errors.NotFound, "unknown kind: tripp"),
+        (["events", "tripp/nobody"], errors.NotFound, "unknown kind: tripp"),
         (["events", "trip"], errors.Rejected, "not a stream name: trip/"),
         (["events", "trip/nobody"], errors.NotFound, "no such stream: trip/nobody"),
         (["watch", "--since", "yesterday"], errors.Rejected, "not a place in the feed: yesterday"),

@@ -89,6 +89,19 @@ def test_what_takes_too_long_goes_on_without_us() -> None:
     assert (caught.value.exit_code, caught.value.hint) == (22, "it goes on: fairlead watch trip a")
 
 
+def test_who_stops_waiting_hears_that_it_goes_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def stop(_: float) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(time, "sleep", stop)
+    with pytest.raises(KeyboardInterrupt):
+        waiting.wait(noun("far"), NOWHERE, "a", "r1", None)
+
+    assert capsys.readouterr().err.splitlines()[-1] == "it goes on: fairlead watch trip a"
+
+
 def test_a_server_that_is_away_for_a_moment_is_waited_for() -> None:
     away = errors.Unavailable("the server did not answer", hint="wait")
 

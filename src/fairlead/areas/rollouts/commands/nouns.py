@@ -29,7 +29,7 @@ def show(told: detail.Detail) -> None:
             ("weights", _weights(one)),
             ("stable", one.stable),
             ("canary", one.canary or "none"),
-            ("last run", f"{one.outcome}: {one.why}" if one.outcome else "none"),
+            ("last run", _last_run(told)),
             ("verbs", ", ".join(told.verbs) or "none"),
             ("kept", ", ".join(_kept(each) for each in told.kept) or "none"),
         ]
@@ -43,6 +43,12 @@ def show(told: detail.Detail) -> None:
         run = told.runs[0]
         news = [_news(each) for each in run.news[:_NEWS]]
         _table(f"HISTORY OF {run.target}", ("AT", "WHAT", "TEXT"), news)
+
+
+def _last_run(told: detail.Detail) -> str:
+    """How the newest one that is over ended; the run in progress has no end yet."""
+    ended = next((run for run in told.runs if run.ended is not None), None)
+    return f"{ended.target} {ended.ending}: {ended.end_why}" if ended else "none"
 
 
 def _table(title: str, heads: Sequence[str], lines: Sequence[Sequence[str]]) -> None:

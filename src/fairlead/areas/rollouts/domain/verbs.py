@@ -217,10 +217,15 @@ def _kept(rollout: states.RolloutRecord, revision: str) -> Version:
     for version in (rollout.stable, *rollout.kept):
         if revision in (version.revision, version.label):
             return version
-    known = ", ".join(version.revision for version in rollout.kept) or "none"
+    known = ", ".join(map(_known, rollout.kept)) or "none"
     raise errors.NotFound(
         f"no such kept revision: {revision[:80]}", hint=f"kept revisions: {known}"
     )
+
+
+def _known(version: Version) -> str:
+    """As `get` shows it."""
+    return f"{version.revision} ({version.label})" if version.label else version.revision
 
 
 def _refuse(message: str, hint: str) -> NoReturn:

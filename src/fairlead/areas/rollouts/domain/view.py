@@ -78,8 +78,9 @@ def sentence(state: states.State, now: dt.datetime | None = None) -> str:
         return "nothing deployed yet"
     rollout = state.rollout
     said = _sentence(state, wording.clock(rollout.since), now or rollout.since)
-    if rollout.paused is not None and isinstance(state, states.Running):
-        said += f"; {paused(rollout.paused)}"
+    if rollout.paused is not None and isinstance(state, states.Running | states.Idle):
+        next_one = "the next rollout is " if isinstance(state, states.Idle) else ""
+        said += f"; {next_one}{paused(rollout.paused)}"
     if rollout.replicas == 0 and isinstance(state, states.Running):
         said += "; scaling to 0 replicas waits until the run ends"
     return said

@@ -10,11 +10,16 @@ from pathlib import Path
 import pytest
 
 from fairlead import settings
-from fairlead.areas.rollouts import projection
+from fairlead.areas.rollouts import detail, projection
 from fairlead.areas.rollouts.commands import nouns
+from fairlead.areas.rollouts.domain import states
+from fairlead.areas.rollouts.domain.plan.spec import Spec
 from fairlead.cli import app
 from fairlead.console.context import CliContext
 from tests.fakes import fleet
+from tests.unit.areas.rollouts.domain import stories
+from tests.unit.areas.rollouts.domain.world import BAD, Habits
+from tests.unit.areas.rollouts.test_projection import views
 from tests.unit.cli.conftest import Ran
 
 Type = Callable[..., Ran]
@@ -227,6 +232,23 @@ def test_the_stream_behind_it_stays_reachable(halfway: Path, type_in: Type) -> N
 
     assert said.code == 0
     assert "Analysing" in said.out
+
+
+def test_why_a_run_began_is_not_told_as_the_end_of_the_one_before(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told = stories.live(habits=Habits(verdicts={"v2": BAD}))
+    told.run_until(states.Shifting)
+    told.run_until(states.Idle)
+    told.want("v3", Spec())
+    told.run_until(states.Shifting)
+
+    now = dt.datetime(2031, 1, 1, tzinfo=dt.UTC)
+    nouns.show(detail.of(projection.follow(projection.BLANK, views(told)), now))
+
+    last = next(line for line in capsys.readouterr().out.splitlines() if "last run" in line)
+    assert last.split(maxsplit=4)[2:4] == ["v2", "RolledBack:"]
+    assert "requested" not in last
 
 
 def test_a_baseline_is_shown_beside_the_stable_version() -> None:

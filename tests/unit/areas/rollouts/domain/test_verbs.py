@@ -18,7 +18,7 @@ from fairlead.areas.rollouts.domain import (
     states,
     view,
 )
-from fairlead.areas.rollouts.domain.plan.spec import Spec
+from fairlead.areas.rollouts.domain.plan.spec import Spec, Version
 from fairlead.areas.rollouts.domain.plan.strategy import Kind, Pace, Scale, Strategy
 from fairlead.areas.rollouts.domain.plan.windows import Window
 from fairlead.areas.rollouts.domain.slots import Slot
@@ -264,6 +264,20 @@ def test_without_a_revision_the_last_good_version_comes_back() -> None:
     # What it left was not good: a second rollback must not bring that back.
     with pytest.raises(errors.Rejected, match="already rolled back to: v1"):
         world.send(messages.RollBackTo("", "ada"))
+
+
+def test_revisions_that_are_kept_are_told_by_the_names_that_people_gave_them() -> None:
+    world = live()
+    ended(world)
+    state = world.state()
+    kept = dataclasses.replace(state.rollout, kept=(Version("0af", "0af", label="v1"),))
+
+    with pytest.raises(errors.NotFound) as caught:
+        machine.decide(
+            dataclasses.replace(state, rollout=kept), messages.RollBackTo("v9", "ada"), world.now
+        )
+
+    assert caught.value.hint == "kept revisions: 0af (v1)"
 
 
 def test_a_first_version_has_none_before_it() -> None:

@@ -82,6 +82,14 @@ def test_a_paused_rollout_does_not_progress_and_says_who_paused_it() -> None:
     assert conditions(world)["Progressing"] == ("False", "Paused")
 
 
+def test_a_pause_between_two_runs_is_said_of_the_next_one() -> None:
+    world = live()
+    ended(world)
+    world.send(messages.Pause("ada", "lunch"))
+
+    assert view.sentence(world.state()).endswith("; the next rollout is paused by ada: lunch")
+
+
 def test_a_pause_without_a_reason_is_said_once() -> None:
     world = live()
     world.run_until(states.Analysing)
