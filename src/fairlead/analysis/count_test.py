@@ -6,6 +6,7 @@ moment by moment. Events that come in bursts are seen in how each side scatters 
 rate, moments that follow each other in what is left of the split; both count for less.
 """
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -17,7 +18,10 @@ CAUTION = 0.1
 """Standard errors that are added to how much more than chance the events vary."""
 
 TOGETHER = 2.0
-"""From so many standard errors on both sides are said to have their bursts together."""
+"""From so many standard errors on both sides are said to have their bursts together, or apart."""
+
+MOST_RHYTHM = 0.9
+"""Beyond it no estimate from so few moments is believed."""
 
 SEEN = 0.65
 """The chance with which a change must be seen for its absence to say anything."""
@@ -130,42 +134,101 @@ def _restlessness(moments: Sequence[_Moment]) -> tuple[float, float | None]:
     count = len(moments)
     if count < 3 or not any(moment.total for moment in moments):  # noqa: PLR2004 - two moments have no restlessness
         return 1.0, None
-    sides, variances = _scatter(moments)
-    left = [one - other for one, other in zip(*sides, strict=True)]
-    squares = [math.fsum(value * value for value in side) for side in sides]
-    variance = sum(variances)
-    if _burst_together(sides, squares):
+    sides = _scatter(moments)
+    left = [one - other for one, other in zip(*(side.beyond for side in sides), strict=True)]
+    if _burst_together(sides):
         # What both sides share cancels in the split, so only the split tells what is left.
-        squares, variances = [math.fsum(value * value for value in left)], [variance]
-    dispersion = sum(squares) / variance * count / (count - 1)
-    # Two sides that scatter for themselves say it twice as surely as their difference does.
-    error = math.sqrt(2 / count * math.fsum((each / variance) ** 2 for each in variances))
-    dispersion += CAUTION * error
+        sides = [_Side(left, sum(side.variance for side in sides), 1.0)]
+    dispersion = _dispersion(sides)
     if dispersion <= 1:
         return 1.0, None
     # Chance itself follows nothing: only what goes beyond it can.
     found = persistence.estimate([left], most=1 - 1 / dispersion)
-    return dispersion * max(found.factor, 1.0), found.freedom
+    rhythm = persistence.factor(_rhythm(sides), count)
+    restless = max(dispersion * max(found.factor, 1.0), 1 + (dispersion - 1) * rhythm)
+    return restless, max(persistence.left_of(count, restless / dispersion) - 1, 1.0)
 
 
-def _scatter(moments: Sequence[_Moment]) -> tuple[list[list[float]], list[float]]:
-    """What each side adds to the split beyond its own rate, moment by moment, and by chance."""
+@dataclass(frozen=True, slots=True)
+class _Side:
+    """What one side adds to the split."""
+
+    beyond: Sequence[float]
+    """Beyond its own rate, moment by moment."""
+
+    variance: float
+    """What chance makes of that."""
+
+    events: float
+    """In a moment."""
+
+    @property
+    def excess(self) -> float:
+        """How many times more than chance it varies, beyond the once that chance does."""
+        count = len(self.beyond)
+        squares = math.fsum(value * value for value in self.beyond)
+        return squares / self.variance * count / (count - 1) - 1
+
+    @property
+    def in_neighbours(self) -> float:
+        """The part of that which one moment has in common with the next."""
+        products = math.fsum(one * next_ for one, next_ in itertools.pairwise(self.beyond))
+        squares = math.fsum(value * value for value in self.beyond)
+        # Around a mean of their own, neighbours look less alike than they are.
+        return (products + squares / len(self.beyond)) / self.variance
+
+
+def _scatter(moments: Sequence[_Moment]) -> list[_Side]:
+    count = len(moments)
     rate = (sum(each.events for each in moments) + 0.5) / sum(each.requests for each in moments)
     other = sum(each.others for each in moments) + 0.5
     other /= sum(each.other_requests for each in moments)
-    sides: list[list[float]] = [[], []]
-    variances = [0.0, 0.0]
+    added: tuple[list[float], list[float]] = ([], [])
+    variances, events = [0.0, 0.0], [0.0, 0.0]
     for moment in moments:
         expected, others = rate * moment.requests, other * moment.other_requests
         share = expected / (expected + others)
-        sides[0].append((1 - share) * (moment.events - expected))
-        sides[1].append(share * (moment.others - others))
+        added[0].append((1 - share) * (moment.events - expected))
+        added[1].append(share * (moment.others - others))
         variances[0] += (1 - share) ** 2 * expected
         variances[1] += share**2 * others
-    return sides, variances
+        events[0] += expected / count
+        events[1] += others / count
+    return [_Side(*side) for side in zip(added, variances, events, strict=True)]
 
 
-def _burst_together(sides: Sequence[Sequence[float]], squares: Sequence[float]) -> bool:
-    product = math.fsum(one * other for one, other in zip(*sides, strict=True))
-    limit = TOGETHER * math.sqrt(math.prod(squares) / len(sides[0]))
+def _dispersion(sides: Sequence[_Side]) -> float:
+    """How many times more than chance the split varies.
+
+    Sides that are alike burst alike: a rate that varies shows by the number of events, so the side
+    with more of them says more. Where the split itself varies far more than that, they are not.
+    """
+    count, chance = len(sides[0].beyond), sum(side.variance for side in sides)
+    weights = math.fsum(side.events**2 for side in sides)
+    varies = math.fsum(side.events * side.excess for side in sides) / weights
+    error = math.sqrt(2 / count / weights)
+    times = math.fsum(side.variance * side.events for side in sides) / chance
+    alike = 1 + times * (varies + CAUTION * error)
+    own = 1 + math.fsum(side.variance * side.excess for side in sides) / chance
+    apart = math.sqrt(2 / count * math.fsum((side.variance / chance) ** 2 for side in sides))
+    return own if own > alike + TOGETHER * max(alike, 1.0) * apart else alike
+
+
+def _rhythm(sides: Sequence[_Side]) -> float:
+    """How alike the rates of two neighbouring moments are: of what goes beyond chance alone.
+
+    Divided by what lies beyond chance and by what may, or little would be said to follow much.
+    """
+    error = math.sqrt(2 / len(sides[0].beyond))
+    beyond = math.fsum(side.events * max(side.excess, 0.0) for side in sides)
+    beyond += error * math.sqrt(math.fsum(side.events**2 for side in sides))
+    common = math.fsum(side.events * side.in_neighbours for side in sides)
+    return round(min(max(common / beyond, 0.0), MOST_RHYTHM), 3)
+
+
+def _burst_together(sides: Sequence[_Side]) -> bool:
+    one, other = (side.beyond for side in sides)
+    product = math.fsum(mine * theirs for mine, theirs in zip(one, other, strict=True))
+    squares = (math.fsum(value * value for value in side) for side in (one, other))
+    limit = TOGETHER * math.sqrt(math.prod(squares) / len(one))
     return product > limit > 0

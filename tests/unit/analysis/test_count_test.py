@@ -75,6 +75,28 @@ def test_bursts_that_each_side_has_for_itself_do_not_part_sides_alike() -> None:
     assert sum(each.chance <= ALMOST for each in found) <= 13
 
 
+FEW, MANY = (200,) * 12, (1800,) * 12
+QUIET = Counted((1, 0, 1, 2, 1, 1, 0, 1, 2, 1, 1, 1), FEW)
+
+
+def test_the_side_with_more_events_tells_how_restless_both_are() -> None:
+    scattered = (3, 20, 2, 9, 1, 17, 14, 5, 12, 18, 3, 4)
+    rhythm = (3, 4, 2, 9, 14, 17, 20, 18, 12, 5, 3, 1)
+
+    by_chance = count_test.test(Counted((9, 8, 12, 10, 6, 9, 11, 9, 5, 12, 8, 9), MANY), QUIET)
+    bursts_, waves = (count_test.test(Counted(each, MANY), QUIET) for each in (scattered, rhythm))
+
+    assert by_chance.restless == 1.0
+    assert bursts_.restless > 1.5
+    assert waves.restless > 3 * bursts_.restless
+
+
+def test_a_side_that_bursts_for_itself_alone_counts_for_less_too() -> None:
+    calm = Counted((9, 8, 10, 9, 9, 8, 10, 9, 9, 8, 10, 9), MANY)
+
+    assert count_test.test(calm, Counted((0,) * 4 + (12,) + (0,) * 7, FEW)).restless > 5
+
+
 def test_bursts_that_both_sides_share_cancel_in_the_split() -> None:
     rates = [0, 1, 14, 2, 0, 9, 0, 21, 1, 0, 3, 17]
     requests = (1000,) * 12

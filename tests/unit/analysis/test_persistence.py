@@ -59,3 +59,20 @@ def test_neighbours_are_no_more_alike_than_they_can_be() -> None:
 
     assert persistence.estimate([series], most=0.0) == persistence.Persistence(1.0, 59.0)
     assert persistence.estimate([series], most=0.2).factor < 1.5
+
+
+def test_the_more_sure_a_test_must_be_the_more_an_estimate_may_be_too_low() -> None:
+    centred = following(random.Random(3), 0.3, 30)
+
+    usual, careful = persistence.estimate([centred]), persistence.estimate([centred], level=1e-6)
+
+    assert careful.factor > usual.factor
+    assert careful.freedom <= usual.freedom
+
+
+def test_what_is_known_to_follow_itself_is_not_said_to_do_so_less() -> None:
+    found = persistence.Persistence(1.5, 20.0)
+
+    assert persistence.at_least(found, 1.2, 60) is found
+    assert persistence.at_least(found, 4.0, 60).factor == 4.0
+    assert persistence.at_least(found, 4.0, 60).freedom < 20.0
