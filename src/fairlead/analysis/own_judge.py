@@ -81,13 +81,13 @@ def _find(rule: Rule, sides: Sides, manner: Manner) -> verdict.Finding:
     look = looks.look(manner.plan, min(sides.counts), manner.chance)
     if fewest(*sides.counts) > level(rule, look):
         return not_enough(rule, "samples", _what_it_takes(rule, sides, look))
-    found = series_test.test(sides.control, sides.experiment)
+    found = series_test.held_against(level(rule, look), sides.control, sides.experiment)
     if sorted(sides.control) == sorted(sides.experiment):
         return classify.finding(rule, verdict.Label.PASS, "both sides are identical", ratio=1.0)
     told = _labelled(rule, sides, manner, (look, found))
     if told.label is not verdict.Label.PASS:
         return told
-    return _spread(rule, sides, manner, told)
+    return _spread(rule, sides, manner, (told, found.persistence.factor))
 
 
 def _labelled(
@@ -135,15 +135,19 @@ def _is_real(rule: Rule, sides: Sides, manner: Manner, look: looks.Look) -> bool
     return series_test.means_agree(sides.control, sides.experiment, times, level(rule, look))
 
 
-def _spread(rule: Rule, sides: Sides, manner: Manner, told: verdict.Finding) -> verdict.Finding:
+def _spread(
+    rule: Rule, sides: Sides, manner: Manner, passed: tuple[verdict.Finding, float]
+) -> verdict.Finding:
     """A Pass, unless the same centre has become far wider or narrower than its traffic makes it."""
-    share = manner.plan.share
+    (told, follow), share = passed, manner.plan.share
     if share is None or told.interval is None:
         return told
     look = looks.apart(looks.look(manner.plan, min(sides.counts), manner.chance))
-    fewer = math.sqrt(max((1 - share) / max(share, 0.001), 1.0))
-    limits = spread_test.SpreadLimits(manner.strictness, level(rule, look), manner.spread * fewer)
-    spread = spread_test.look(rule, sides, told.interval, limits)
+    restless = max((1 - share) / max(share, 0.001), 1.0)
+    limits = spread_test.SpreadLimits(
+        manner.strictness, level(rule, look), manner.spread * math.sqrt(restless), restless, follow
+    )
+    spread = spread_test.look(rule, sides, limits)
     if spread is None:
         return told
     reason = f"{reasons.means(sides.control, sides.experiment)}; {spread.reason}"

@@ -46,17 +46,24 @@ class ShiftTest:
 
 
 def test(control: Sequence[float], experiment: Sequence[float]) -> ShiftTest:
+    return held_against(persistence.USUAL_LEVEL, control, experiment)
+
+
+def held_against(
+    level: float, control: Sequence[float], experiment: Sequence[float], least: float = 0.0
+) -> ShiftTest:
+    """The same, where it matters more; a mean varies `least` times as much, by what is known."""
     before, after = scores(control, experiment)
     centres = statistics.mean(before), statistics.mean(after)
     lead = centres[1] - centres[0]
     off = [value - centres[0] for value in before], [value - centres[1] for value in after]
-    found = persistence.estimate(off)
     sizes = len(before), len(after)
+    found = persistence.at_least(persistence.estimate(off, level=level), least, sum(sizes))
     spread = math.fsum(value * value for side in off for value in side)
     chance = _chance(abs(lead), spread, sizes, found)
     if len(before) == len(after) and _move_together(*off, found.factor):
         gaps = [one - other for one, other in zip(off[1], off[0], strict=True)]
-        paired = persistence.estimate([gaps])
+        paired = persistence.estimate([gaps], level=level)
         inner = math.fsum(gap * gap for gap in gaps) / len(gaps)
         inner /= max(1 - paired.factor / len(gaps), _LEAST_LEFT)
         chance = _student(abs(lead), inner * paired.factor / len(gaps), paired.freedom)

@@ -1,13 +1,13 @@
 """The same centre, but far wider or far narrower: what a test of ranks cannot see.
 
-Distances from control's median are compared as any samples are. Fewer requests make a mean more
+Distances from each side's median are compared as any samples are. Fewer requests make a mean more
 restless by themselves, so the limit grows with them, and nothing is said where nobody knows them.
 """
 
-import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
-from fairlead.analysis import classify, ranksum, reasons, series_test, statistics, verdict
+from fairlead.analysis import classify, persistence, reasons, series_test, statistics, verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +21,12 @@ class SpreadLimits:
     times: float
     """How many times wider or narrower a spread must be."""
 
+    restless: float = 1.0
+    """How many times the variance of control the experiment's fewer requests explain."""
+
+    follow: float = 1.0
+    """How many times more a mean varies, as samples follow each other: so do their distances."""
+
 
 @dataclass(frozen=True, slots=True)
 class Sight:
@@ -31,17 +37,19 @@ class Sight:
     critical: bool
 
 
-def look(
-    rule: classify.Rule, sides: classify.Sides, interval: ranksum.Interval, limits: SpreadLimits
-) -> Sight | None:
+def look(rule: classify.Rule, sides: classify.Sides, limits: SpreadLimits) -> Sight | None:
     """What is seen, or None."""
     if not _reaches_out(rule, sides, TOLERANCE):
         return None
-    return _spread(rule, _aligned(sides, interval), limits)
+    return _spread(rule, sides, limits)
 
 
 TOLERANCE = 0.25
 """The change of distances that is tolerated, as a part of control's median."""
+
+
+FOLLOWING = 2.0
+"""How many times more a mean must vary for samples to be said to follow each other here."""
 
 
 def _spread(
@@ -50,10 +58,8 @@ def _spread(
     limits: SpreadLimits,
 ) -> Sight | None:
     centre = statistics.percentile(sides.control, 50)
-    apart = classify.Sides(
-        control=[abs(value - centre) for value in sides.control],
-        experiment=[abs(value - centre) for value in sides.experiment],
-    )
+    # Each side's own: one whose samples follow each other may have wandered off, no wider.
+    apart = classify.Sides(_distances(sides.control), _distances(sides.experiment))
     before, after = statistics.mean(apart.control), statistics.mean(apart.experiment)
     if not abs(after - before) > TOLERANCE * abs(centre):
         return None
@@ -66,8 +72,11 @@ def _spread(
     effect = classify.effect_of(rule, seen, limits.strictness)
     if classify.is_allowed(rule, label, effect) or _is_in_reach(rule, label, seen, abs(centre)):
         return None
-    found = series_test.test(apart.control, apart.experiment)
-    if found.chance > limits.level:
+    follow = limits.follow if limits.follow > FOLLOWING else 0.0
+    found = series_test.held_against(
+        persistence.USUAL_LEVEL, apart.control, apart.experiment, follow
+    )
+    if found.chance > limits.level or not _is_real(apart, limits):
         return None
     told = f"typical distance from the median {reasons.figure(after)}"
     told += f" against {reasons.figure(before)} of control"
@@ -90,6 +99,19 @@ def _is_in_reach(
         [centre + value for value in side] for side in (apart.control, apart.experiment)
     )
     return classify.is_allowed(rule, label, statistics.mean_ratio(control, experiment))
+
+
+def _distances(side: Sequence[float]) -> list[float]:
+    middle = statistics.percentile(side, 50)
+    return [abs(value - middle) for value in side]
+
+
+def _is_real(apart: classify.Sides, limits: SpreadLimits) -> bool:
+    """Whether distances part by more than few requests do, whose rates are mostly one value."""
+    sides = apart.control, apart.experiment
+    if not series_test.is_towards_a_crowd(*sides):
+        return True
+    return series_test.means_agree(*sides, limits.restless, limits.level)
 
 
 def _reaches_out(rule: classify.Rule, sides: classify.Sides, tolerance: float) -> bool:
@@ -121,11 +143,3 @@ def _spread_label(
     if rule.direction is not classify.Direction.EITHER:
         return None
     return verdict.Label.LOW if after * limit <= before else None
-
-
-def _aligned(sides: classify.Sides, interval: ranksum.Interval) -> classify.Sides:
-    """With a shift that is sure taken off: a side that moved is not a wider one."""
-    if not (interval.low > 0 or interval.high < 0) or math.isinf(interval.estimate):
-        return sides
-    moved = interval.estimate
-    return classify.Sides(sides.control, [value - moved for value in sides.experiment])

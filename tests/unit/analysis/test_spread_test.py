@@ -1,5 +1,6 @@
 """The same centre, far wider or narrower, beyond what the traffic explains."""
 
+import math
 import random
 
 import pytest
@@ -89,3 +90,31 @@ def test_a_side_that_is_often_better_is_not_worse_for_being_uneven() -> None:
     then = judge.find(rule, [99.75] * 9, uneven, judge.Bench(plan=EQUAL))
 
     assert then.label is verdict.Label.PASS
+
+
+def test_no_error_among_few_requests_is_no_narrower_spread() -> None:
+    """Of twenty requests a sample; one release in twenty has no error on such a side at all."""
+    control = [1 / 180] * 14 + [0.0] * 16
+    random.Random(0).shuffle(control)
+    many = looks.Plan(30, 3, parts=16, share=0.1)
+
+    found = judge.find(RULE, control, [0.0] * 30, judge.Bench(plan=many))
+
+    assert found.label is verdict.Label.PASS
+
+
+def following(chance: random.Random) -> list[float]:
+    """Samples of which each resembles the one before, far out now and then."""
+    values = [chance.gauss(0, 1)]
+    while len(values) < 30:
+        values.append(0.7 * values[-1] + 0.714 * chance.gauss(0, 1))
+    return [math.exp(value) for value in values]
+
+
+def test_a_side_that_wandered_off_is_no_wider() -> None:
+    chance = random.Random(275)
+    sides = following(chance), following(chance)
+
+    found = judge.find(RULE, *sides, judge.Bench(plan=looks.Plan(30, 3, share=0.5)))
+
+    assert found.label is verdict.Label.PASS
