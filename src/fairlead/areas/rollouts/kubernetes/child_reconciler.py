@@ -53,24 +53,25 @@ class ChildReconciler:
 
     def of(self, controller: Controller) -> AfterReconcile:
         async def after_reconcile(obj: Object) -> float | None:
-            await self.after_reconcile(controller, obj)
-            return None
+            return await self.after_reconcile(controller, obj) or None
 
         return after_reconcile
 
-    async def after_reconcile(self, controller: Controller, obj: Object) -> None:
+    async def after_reconcile(self, controller: Controller, obj: Object) -> float:
+        """In how many seconds it is to be done again; 0: when something changes."""
         self._count(controller, obj)
         async with self._contexts.controller_context.write_locks.of(objects.uid_of(obj)):
             self._contexts.controller_context.write_locks.check()
             live = _as_held(controller.held.objects, obj)
             if live is None or objects.uid_of(live) != objects.uid_of(obj):
-                return
+                return 0.0
             if objects.is_deleting(live):
-                await self._leave(controller, live)
-            elif objects.uid_of(live) not in self._canaries.refused:
+                return await self._leave(controller, live)
+            if objects.uid_of(live) not in self._canaries.refused:
                 with contextlib.suppress(InvalidSpec):
                     # The reconcile has said it: a target that is gone cannot be served.
                     await self._look_after(self._contexts.context(controller, live))
+            return 0.0
 
     async def _look_after(self, rollout_context: RolloutContext) -> None:
         before = self._stand(rollout_context)
@@ -99,24 +100,28 @@ class ChildReconciler:
         desired_objects = (orders.desired(rollout_context.uid, slot.value) for slot in Slot)
         return (rollout_context.parsed.generation, *versions, *desired_objects)
 
-    async def _leave(self, controller: Controller, obj: Object) -> None:
+    async def _leave(self, controller: Controller, obj: Object) -> float:
         """Give back what was adopted; only then may the object go. Without a finalizer: nothing."""
         if not finalizers.holds(obj, names.FINALIZER):
-            return
+            return 0.0
         try:
             rollout_context = self._contexts.context(controller, obj)
         except Rejected as error:
             # One that could never be read must not stay for ever.
             log.warning("canaries.released_unread", key=str(objects.key_of(obj)), error=str(error))
         else:
-            await self._give_back(rollout_context)
+            again = await self._give_back(rollout_context)
+            if again:
+                return again
         await self._contexts.release(controller, obj)
+        return 0.0
 
-    async def _give_back(self, rollout_context: RolloutContext) -> None:
+    async def _give_back(self, rollout_context: RolloutContext) -> float:
         """All that can be; where some of it was refused, that is said and tried again."""
         refused: list[Rejected] = []
+        again = 0.0
         try:
-            await self._router.restore(rollout_context)
+            again = await self._router.restore(rollout_context)
         except Rejected as error:
             # The target is another object: it is given back all the same.
             refused.append(error)
@@ -130,6 +135,7 @@ class ChildReconciler:
             told = f"not given back, so the object stays: {why}"
             await rollout_context.controller.stays(rollout_context.obj, told)
             raise refused[0]
+        return again
 
     def _count(self, controller: Controller, obj: Object) -> None:
         phase = parsing.status_of(obj).phase

@@ -10,6 +10,7 @@ from fairlead.areas.rollouts.domain.observation import ObservedRoute
 from fairlead.areas.rollouts.kubernetes import children, observe_cluster
 from fairlead.areas.rollouts.kubernetes.applied_orders import STANDING_BY
 from fairlead.areas.rollouts.kubernetes.context import RolloutContext, RolloutContexts
+from fairlead.areas.rollouts.kubernetes.routing import route_annotations
 from fairlead.areas.rollouts.kubernetes.routing.provider import (
     Amend,
     Apply,
@@ -20,7 +21,7 @@ from fairlead.areas.rollouts.kubernetes.routing.provider import (
 from fairlead.errors import Conflict, NotFound
 from fairlead.kubernetes.objects import Key, Resource
 from fairlead.kubernetes.writes import compare
-from fairlead.traffic.routes import STANDBY
+from fairlead.traffic.routes import PRIMARY_ONLY, STANDBY
 
 log = structlog.get_logger(__name__)
 Object = dict[str, Any]
@@ -28,6 +29,7 @@ Object = dict[str, Any]
 ROUTE = "route"
 # An object of somebody else may change between our read and our write.
 _TRIES = 4
+_SOON = 0.1
 
 
 class Router:
@@ -62,18 +64,33 @@ class Router:
     async def give_back(self, gone: messages.ReleaseResources) -> None:
         """Nothing: `after_reconcile` gives a route back before the object may go."""
 
-    async def restore(self, context: RolloutContext) -> None:
-        """The rollout is going: a route of somebody else gets all traffic on the primary."""
-        provider, site = (
-            self._contexts.provider(context.parsed),
-            children.site(context.parsed),
-        )
-        for write in provider.give_back(
-            site, observe_cluster.found(provider, site, context.snapshot)
-        ):
+    async def restore(self, context: RolloutContext) -> float:
+        """The rollout is going: a route of others is as before, or in so many seconds if not 0.
+
+        By the steps of every rollback, each shown before the next: pods that the proxies still ask
+        are collected with the object, and a proxy that is late would lose those requests.
+        """
+        parsed, site = context.parsed, children.site(context.parsed)
+        provider = self._contexts.provider(parsed)
+        found = observe_cluster.found(provider, site, context.snapshot)
+        mark = route_annotations.read(found.get(provider.refs(site)[0]))
+        if mark is not None and parsed.adopts:
+            now = self._contexts.controller_context.clock.now()
+            shown, again = provider.shown(site, found, now)
+            late = again and (shown is None or shown.order < mark.order)
+            if late and not mark.route.reaches_canary:
+                return again
+            if mark.route.joined:
+                route = mark.route.only(0) if mark.route.reaches_canary else PRIMARY_ONLY
+                desired = DesiredRoute(mark.order + 1, route, now)
+                for write in provider.writes(site, desired, found):
+                    await self._perform(context, write)
+                return provider.delay(site) or _SOON
+        for write in provider.give_back(site, found):
             # One that is gone needs nothing back.
             with contextlib.suppress(NotFound):
                 await self._perform(context, write)
+        return 0.0
 
     async def _write(self, context: RolloutContext, desired: messages.SetRoute) -> None:
         provider, site = (
