@@ -171,6 +171,17 @@ async def test_json_patch_tests_before_it_changes(api: Api) -> None:
     assert changed["data"] == {"n": "2"}
 
 
+async def test_a_dry_run_answers_what_would_be_and_writes_nothing(api: Api) -> None:
+    made = await api.client.create(CONFIG_MAPS, config_map(api.namespace, "a", color="red"))
+
+    asked = await api.client.patch(
+        CONFIG_MAPS, api.key("a"), {"data": {"color": "blue"}}, dry_run=True
+    )
+
+    assert asked["data"] == {"color": "blue"}
+    assert await api.client.get(CONFIG_MAPS, api.key("a")) == made
+
+
 async def test_merge_patch_with_an_old_version_is_a_conflict(api: Api) -> None:
     made = await api.client.create(CONFIG_MAPS, config_map(api.namespace, "a", n="1"))
     guarded = {"metadata": {"resourceVersion": made["metadata"]["resourceVersion"]}}

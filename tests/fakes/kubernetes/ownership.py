@@ -16,6 +16,7 @@ class Write:
     subresource: str = ""
     force: bool = False
     time: str = ""
+    dry: bool = False
 
 
 def record_update(served: Served, old: Object, new: Object, write: Write) -> None:

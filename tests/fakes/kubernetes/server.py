@@ -168,6 +168,7 @@ class Server:
             manager=request.query.get("fieldManager", "unknown"),
             subresource=target.subresource,
             force=request.query.get("force") == "true",
+            dry=request.query.get("dryRun") == "All",
         )
         body = json.loads(raw) if raw else {}
         match request.method:

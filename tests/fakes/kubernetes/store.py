@@ -217,6 +217,8 @@ class Store:
             new["metadata"]["generation"] = live["metadata"].get("generation", 0) + 1
         if not owned:
             ownership.record_update(served, live, new, self._now(write))
+        if write.dry:
+            return new
         if _without_times(new) == _without_times(live):
             return live
         if "deletionTimestamp" in meta and not new["metadata"].get("finalizers"):

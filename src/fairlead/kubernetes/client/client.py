@@ -153,12 +153,14 @@ class Client:
         *,
         kind: PatchType = "merge",
         subresource: str = "",
+        dry_run: bool = False,
     ) -> Object:
-        """Change parts: a merge patch, or a list of JSON patch operations."""
+        """Change parts: a merge patch, or a list of JSON patch operations; or only ask."""
         path = resource.path(key, subresource)
         versioned = isinstance(change, list) or bool(objects.version_of(change))
+        query = {"fieldManager": self.manager} | ({"dryRun": "All"} if dry_run else {})
         call = Call(
-            *("patch", "PATCH", path, resource, {"fieldManager": self.manager}, _encode(change)),
+            *("patch", "PATCH", path, resource, query, _encode(change)),
             content_type=_PATCH_TYPES[kind],
             repeatable=not versioned,
         )

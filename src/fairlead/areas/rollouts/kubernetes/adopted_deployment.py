@@ -1,14 +1,17 @@
-"""A Deployment of somebody else as the primary: held by `spec.paused`, let go to be promoted.
+"""A Deployment of somebody else as the primary: at rest, held by `spec.paused`, or let go.
 
 Held, it changes no pod when its template changes, and is scaled as ever. We own that one field,
 and annotations. To become another version it is let go; once all its pods are of that version it
 is held again (`hold_again`). An edit that comes between the two would change pods unwatched:
 it is parked as a revision, and put back when the target is held, so that it goes its own way next.
+
+Held and just as its template says, it is put to rest, which is not paused, wherever a policy of
+the cluster pauses it with the very write that changes its template (`hold_policy`).
 """
 
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from fairlead.areas.rollouts.domain.messages import EnsureVersion
@@ -18,7 +21,7 @@ from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.areas.rollouts.kubernetes import children, names, observe_cluster, parsing
 from fairlead.areas.rollouts.kubernetes.context import RolloutContext, RolloutContexts
 from fairlead.areas.rollouts.kubernetes.routing.provider import ORDER
-from fairlead.errors import Conflict, NotFound
+from fairlead.errors import Conflict, NotFound, Rejected
 from fairlead.kubernetes import objects
 from fairlead.kubernetes.client.client import Client
 
@@ -26,7 +29,10 @@ Object = dict[str, Any]
 
 _MARKS = (ORDER, names.REVISION, names.TEMPLATE, names.CONFIGS, names.LABEL, names.PARKED)
 _PARKED = f"/metadata/annotations/{names.PARKED.replace('/', '~1')}"
+_HELD = f"/metadata/annotations/{names.HELD.replace('/', '~1')}"
 _TEMPLATE = "/spec/template"
+_PAUSED = {names.ON_HOLD: True, names.MOVING: False}
+_ASKED = "asked whether it is guarded"
 _TRIES = 5
 
 
@@ -40,11 +46,13 @@ class Templates(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """What a target is asked to hold, and whether it is held."""
+    """What a target is asked to hold, and how it is held."""
 
     version: Version
     order: int
-    paused: bool
+    stance: str
+    """One of names.ON_HOLD, MOVING, and AT_REST where it is that already."""
+
     at: str = ""
     """The version of the object that this is meant for; empty: any."""
 
@@ -65,9 +73,12 @@ async def roll(
     await contexts.hold(context)
     # A target that we never held may be what is desired already; one that we did hold says so.
     stands = observe_cluster.is_rolled(live) and says == version.template
-    hold = is_there and live["spec"].get("paused", False)
-    paused = bool(hold or (held is None and stands))
-    await _mark(contexts, context, Mark(version, wanted.order, paused))
+    stance = names.MOVING
+    if is_there and observe_cluster.is_at_rest(live):
+        stance = names.AT_REST
+    elif (is_there and live["spec"].get("paused", False)) or (held is None and stands):
+        stance = names.ON_HOLD
+    await _mark(contexts, context, live, Mark(version, wanted.order, stance))
 
 
 async def hold_again(
@@ -90,15 +101,45 @@ async def _hold_or_park(
     live: Object,
     version: Version,
 ) -> None:
+    differs = triggers.template_hash(live["spec"]["template"]) != version.template
     if live["spec"].get("paused"):
         await _unpark(contexts, context, templates, live)
-    elif triggers.template_hash(live["spec"]["template"]) != version.template:
+        if not differs and parsing.parked(live) is None and observe_cluster.is_rolled(live):
+            await _rest(contexts, context, live)
+    elif differs:
         # A template that changed while it was let go must not go on unwatched.
         await _park(contexts, context, templates, live, version)
-    elif observe_cluster.is_rolled(live):
+    elif observe_cluster.is_rolled(live) and not observe_cluster.is_at_rest(live):
         # Of this very version: an edit in this moment would be held with its first pods.
         order, at = children.order_in(live), objects.version_of(live)
-        await _mark(contexts, context, Mark(version, order, paused=True, at=at))
+        await _mark(contexts, context, live, Mark(version, order, names.ON_HOLD, at))
+
+
+async def _rest(contexts: RolloutContexts, context: RolloutContext, live: Object) -> None:
+    """Held for nothing: it is paused no longer, where whoever changes it pauses it."""
+    version, told = children.version_in(live), children.annotations(live)
+    generation = int(objects.metadata(live).get("generation") or 0)
+    if version is not None and names.HELD not in told:
+        # Held by a version of ours that knew no rest.
+        order, at = children.order_in(live), objects.version_of(live)
+        await _mark(contexts, context, live, Mark(version, order, names.ON_HOLD, at))
+    elif contexts.orders.order(context.uid, _ASKED) != generation:
+        contexts.orders.note(context.uid, _ASKED, generation)
+        if await _is_guarded(contexts.controller_context.client, live):
+            note = {"annotations": {names.HELD: _stance(names.AT_REST, live)}}
+            await _merge(contexts, context, live, note, at=objects.version_of(live))
+
+
+async def _is_guarded(client: Client, live: Object) -> bool:
+    """Whether the API server would pause it, asked for a change of its template."""
+    asked: Object = {"metadata": {"annotations": {names.PROBE: "1"}}}
+    change: Object = {"spec": {"paused": None, "template": asked}}
+    try:
+        answer = await client.patch(names.DEPLOYMENTS, objects.key_of(live), change, dry_run=True)
+    except Rejected:
+        # A webhook of somebody else that knows no dry run: then it stays paused.
+        return False
+    return bool(answer["spec"].get("paused"))
 
 
 async def give_back(
@@ -106,17 +147,15 @@ async def give_back(
 ) -> None:
     """The rollout is going: the target is let go, and forgets us."""
     live = observe_cluster.slot_of(context.parsed, Slot.PRIMARY, context.snapshot)
-    if live is None or children.version_in(live) is None:
+    if live is None or not children.annotations(live).keys() & {names.REVISION, names.HELD}:
         return
     await _unpark(contexts, context, templates, live)
     marks = dict.fromkeys(_MARKS)
-    change: Object = {"metadata": {"annotations": marks}, "spec": {"paused": None}}
-    resource = names.DEPLOYMENTS
     with contextlib.suppress(NotFound):
-        answer = await contexts.controller_context.client.patch(
-            resource, objects.key_of(live), change
-        )
-        contexts.cache(context, names.DEPLOYMENTS).wrote(answer)
+        # In two writes: one that forgets how it is held is not taken for ours by the policy.
+        released = {**marks, names.HELD: names.RELEASED}
+        await _merge(contexts, context, live, {"annotations": released})
+        await _merge(contexts, context, live, {"annotations": {names.HELD: None}})
 
 
 def _target(context: RolloutContext) -> Object:
@@ -139,14 +178,15 @@ async def _park(
     edit = live["spec"]["template"]
     waits = parsing.version(edit, context.snapshot)
     await templates.keep(context, waits, edit)
-    template = children.with_configs(await templates.template(context, asked), asked)
-    parked = {"op": "add", "path": _PARKED, "value": parsing.parking(waits)}
+    template = await templates.template(context, asked)
+    template = children.with_configs(template, replace(asked, configs=_configs(live, asked)))
     await _patch(
         contexts,
         context,
         live,
         {"op": "replace", "path": _TEMPLATE, "value": template},
-        parked,
+        {"op": "add", "path": _PARKED, "value": parsing.parking(waits)},
+        {"op": "add", "path": _HELD, "value": _stance(names.MOVING, live)},
     )
     told = f"the target was edited during its promotion to {asked}; {waits} is rolled out next"
     contexts.tell(context, "Parked", told, warning=True)
@@ -173,23 +213,55 @@ async def _unpark(
     await _patch(contexts, context, live, *change)
 
 
-async def _mark(contexts: RolloutContexts, context: RolloutContext, mark: Mark) -> None:
+async def _mark(
+    contexts: RolloutContexts, context: RolloutContext, live: Object, mark: Mark
+) -> None:
     """One apply with what is ours of a target: the field, and what it was asked to hold."""
-    key = objects.Key(context.parsed.namespace, context.parsed.names.primary)
-    version = mark.version
-    spec: Object = {"paused": mark.paused}
-    if version.configs:
-        told = {names.CONFIGS: version.configs}
-        spec["template"] = {"metadata": {"annotations": told}}
-    meta = {"namespace": key.namespace, "name": key.name}
+    version, stance = mark.version, mark.stance
+    spec: Object = {"paused": _PAUSED[stance]} if stance in _PAUSED else {}
+    configs = _configs(live, version)
+    if configs:
+        spec["template"] = {"metadata": {"annotations": {names.CONFIGS: configs}}}
+    meta = {"namespace": context.parsed.namespace, "name": context.parsed.names.primary}
     if mark.at:
         meta["resourceVersion"] = mark.at
-    desired = {
-        "metadata": {**meta, "annotations": children.marks(version, mark.order)},
-        "spec": spec,
-    }
-    resource = names.DEPLOYMENTS
-    answer = await contexts.controller_context.client.apply(resource, desired, force=True)
+    held = _stance(stance, live) if spec.keys() & {"paused"} else _held(live)
+    told = {**children.marks(version, mark.order), names.HELD: held}
+    desired = {"metadata": {**meta, "annotations": told}, "spec": spec}
+    client = contexts.controller_context.client
+    answer = await client.apply(names.DEPLOYMENTS, desired, force=True)
+    contexts.cache(context, names.DEPLOYMENTS).wrote(answer)
+
+
+def _configs(live: Object, version: Version) -> str:
+    """What the pods are to be told of the configs that they read: news only where they are new.
+
+    Pods that run are told nothing: that would be a change of their template, and restart them.
+    """
+    held = children.version_in(live)
+    if held is not None and held.configs != version.configs:
+        return version.configs
+    meta = live["spec"]["template"].get("metadata") or {}
+    return str((meta.get("annotations") or {}).get(names.CONFIGS, ""))
+
+
+def _stance(stance: str, live: Object) -> str:
+    """How it is held, in words that no earlier write of ours has used."""
+    return f"{stance}/{objects.metadata(live).get('generation', 0)}"
+
+
+def _held(live: Object) -> str:
+    return children.annotations(live).get(names.HELD, "")
+
+
+async def _merge(
+    contexts: RolloutContexts, context: RolloutContext, live: Object, meta: Object, at: str = ""
+) -> None:
+    """Not paused, with these annotations."""
+    version = {"resourceVersion": at} if at else {}
+    change: Object = {"metadata": {**meta, **version}, "spec": {"paused": None}}
+    client = contexts.controller_context.client
+    answer = await client.patch(names.DEPLOYMENTS, objects.key_of(live), change)
     contexts.cache(context, names.DEPLOYMENTS).wrote(answer)
 
 

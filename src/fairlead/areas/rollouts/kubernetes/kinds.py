@@ -142,7 +142,8 @@ class RolloutKinds:
             return None, False
         if not found.is_target:
             return (version if objects.owner_of(live) == found.uid else None), False
-        held = bool((live.get("spec") or {}).get("paused"))
+        paused = bool((live.get("spec") or {}).get("paused"))
+        held = paused or observe_cluster.is_at_rest(live)
         return (version if held else None), held and observe_cluster.ready_pods(live) > 0
 
     def _held(self, obj: Object, snapshot: Snapshot, error: Rejected) -> ObservedObject | None:

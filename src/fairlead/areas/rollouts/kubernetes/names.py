@@ -36,8 +36,17 @@ SHAPE = "fairlead.dev/shape"
 PARKED = "fairlead.dev/parked"
 """Annotation of a target: the version of an edit that waits until the target may change."""
 
+HELD = "fairlead.dev/held"
+"""Annotation of a target: how it is held, and since which generation: another with each write."""
+
+PROBE = "fairlead.dev/probe"
+"""Annotation that is only ever asked about: whether a template that has it would be held."""
+
+AT_REST, ON_HOLD, MOVING, RELEASED = "rest", "held", "moving", "released"
+"""Not paused, but paused by whoever changes it; paused; let go to become a version; given back."""
+
 FINALIZER = "fairlead.dev/rollout"
-REQUESTS = "fairlead.dev/"
+PREFIX = REQUESTS = "fairlead.dev/"
 """Before the verb of a request: fairlead.dev/approve."""
 
 LONGEST = 63

@@ -99,6 +99,13 @@ def ready_pods(deployment: Object, since: int = 0) -> int:
     return max(0, ready - old)
 
 
+def is_at_rest(deployment: Object) -> bool:
+    """Whether a target is held by whoever changes it, and nobody has changed it."""
+    told = children.annotations(deployment).get(names.HELD, "")
+    paused = (deployment.get("spec") or {}).get("paused")
+    return told.startswith(f"{names.AT_REST}/") and not paused
+
+
 def is_rolled(deployment: Object) -> bool:
     """Whether every pod is of the template that stands in the Deployment, and available."""
     status, spec = deployment.get("status") or {}, deployment.get("spec") or {}
