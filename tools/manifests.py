@@ -29,9 +29,10 @@ def files() -> dict[Path, str]:
 
 
 def of_chart(kinds: Sequence[Kind]) -> dict[Path, str]:
-    """What the chart's templates take from code: kinds, rules and webhooks."""
+    """What the chart's templates take from code: kinds, rules, webhooks and policies."""
     made = {
         Path("files/rules.yaml"): manifests.text([{"rules": rbac.rules(kinds)}]),
+        Path("files/policies.yaml"): manifests.text([{"policies": manifests.policies(kinds)}]),
         Path("files/webhooks.yaml"): manifests.text([{"webhooks": manifests.reviews(kinds)}]),
     }
     for kind in kinds:

@@ -59,6 +59,12 @@ IMAGE = f"fairlead:{__version__}"
     help="Validate objects with an admission webhook.",
 )
 @click.option(
+    "--policies/--no-policies",
+    default=True,
+    show_default=True,
+    help="Install what lets targets rest unpaused between runs; needs Kubernetes 1.36.",
+)
+@click.option(
     "--secrets/--no-secrets",
     default=True,
     show_default=True,

@@ -194,6 +194,9 @@ class Kind:
     needs: Callable[[Object, Object | None], Sequence[Need]] = lambda _new, _old: ()
     """The rights that a write takes beyond that to the object itself, where it is not refused."""
 
+    policies: Mapping[str, Object] = field(default_factory=dict)
+    """Specs of policies by which the API server itself changes writes, installed with the kind."""
+
     def without(self, related: str) -> "Kind":
         """The kind, where these objects of others may not be read."""
         left = tuple(one for one in self.related if str(one.api) != related)

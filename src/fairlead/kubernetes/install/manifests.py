@@ -23,6 +23,11 @@ WEBHOOKS = Resource(
     *("validatingwebhookconfigurations", "ValidatingWebhookConfiguration"),
     namespaced=False,
 )
+POLICIES = Resource(
+    *("admissionregistration.k8s.io", "v1"),
+    *("mutatingadmissionpolicies", "MutatingAdmissionPolicy"),
+    namespaced=False,
+)
 _RBAC = "rbac.authorization.k8s.io"
 _HEADER = "# Made by `make manifests` from the code that needs it; edits are lost.\n"
 
@@ -35,6 +40,7 @@ def documents(kinds: Sequence[Kind], options: Options) -> list[Object]:
         *_account(kinds, options),
         *workload.documents(options),
         *(_webhook(kinds, options) if options.webhooks else ()),
+        *(_policies(kinds, options) if options.policies else ()),
     ]
 
 
@@ -55,6 +61,12 @@ def reviews(kinds: Iterable[Kind]) -> list[Object]:
         {"name": str(each), "path": webhook_path(each), "rules": [_reviewed(each)]}
         for each in resources
     ]
+
+
+def policies(kinds: Iterable[Kind]) -> list[Object]:
+    """What the API server itself changes in writes: name and spec of each, once for all kinds."""
+    found = {name: spec for kind in kinds for name, spec in kind.policies.items()}
+    return [{"name": name, "spec": spec} for name, spec in found.items()]
 
 
 def _reviewed(resource: Resource) -> Object:
@@ -174,9 +186,27 @@ def _hook(review: Object, options: Options) -> Object:
         "timeoutSeconds": 5,
     }
     if options.reconciled:
-        label = {"kubernetes.io/metadata.name": options.reconciled}
-        hook["namespaceSelector"] = {"matchLabels": label}
+        hook["namespaceSelector"] = _labelled(options)
     return hook
+
+
+def _policies(kinds: Sequence[Kind], options: Options) -> list[Object]:
+    """A policy is of the whole cluster; its binding says in which namespaces it holds."""
+    made: list[Object] = []
+    for policy in policies(kinds):
+        metadata = workload.cluster_meta(options, f"-{policy['name']}")
+        bound: Object = {"policyName": metadata["name"]}
+        if options.reconciled:
+            bound["matchResources"] = {"namespaceSelector": _labelled(options)}
+        made += [
+            {"apiVersion": POLICIES.api_version, "kind": kind, "metadata": metadata, "spec": spec}
+            for kind, spec in ((POLICIES.kind, policy["spec"]), (f"{POLICIES.kind}Binding", bound))
+        ]
+    return made
+
+
+def _labelled(options: Options) -> Object:
+    return {"matchLabels": {"kubernetes.io/metadata.name": options.reconciled}}
 
 
 class _Plain(yaml.SafeDumper):

@@ -46,6 +46,9 @@ class Options:
     """What the API server does while no operator answers. Ignore: objects come in, and what the
     webhook would have refused is refused by a condition. Fail: nothing comes in."""
 
+    policies: bool = True
+    """Whether policies come along by which the API server changes writes: Kubernetes 1.36."""
+
     secrets: bool = True
     """Whether Secrets of the namespaces are read, so that a changed one starts a run."""
 

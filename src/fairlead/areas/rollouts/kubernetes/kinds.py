@@ -19,6 +19,7 @@ from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.areas.rollouts.domain.status import RolloutStatus
 from fairlead.areas.rollouts.kubernetes import (
     children,
+    hold_policy,
     names,
     observe_cluster,
     parsing,
@@ -273,6 +274,7 @@ class RolloutKinds:
             children=(names.DEPLOYMENTS, names.SERVICES),
             related=self._related(),
             finalizer=names.FINALIZER,
+            policies={hold_policy.NAME: hold_policy.spec()},
             amended=True,
             reads=lambda status: parsing.status_of({"status": status}).paused,
             # A status is adopted by an empty store only: one from a backup is behind it, and a
