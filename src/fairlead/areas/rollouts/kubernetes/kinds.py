@@ -184,7 +184,12 @@ class RolloutKinds:
         unknown = [(f"spec.provider.{found.provider}", "unknown provider")]
         if found.provider not in self.providers:
             return unknown
-        return [*requester.beyond(found, self.permitted), *self._asked(found)]
+        before = None
+        if old is not None:
+            with contextlib.suppress(Rejected):
+                before = parsing.read(old)
+        held = validation.moved(found, before) if before is not None else ()
+        return [*held, *requester.beyond(found, self.permitted), *self._asked(found)]
 
     def needs(self, new: Object, old: Object | None) -> Sequence[Need]:
         """The rights that whoever writes this must have; of one that made no sense before, all."""
@@ -246,6 +251,9 @@ class RolloutKinds:
         if not self.parse_cache.is_good(found, self.answers):
             validation.refuse(self.review(obj, None))
             self.parse_cache.good(found, self.answers)
+        before = self.parse_cache.standing(obj)
+        if before is not None and before is not found:
+            validation.refuse(validation.moved(found, before))
         validation.refuse(validation.of_snapshot(found, self.providers[found.provider], snapshot))
         return found
 

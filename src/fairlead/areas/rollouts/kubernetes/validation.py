@@ -53,6 +53,31 @@ def of_snapshot(parsed: ParsedRollout, provider: Provider, snapshot: Snapshot) -
     ]
 
 
+def moved(new: ParsedRollout, old: ParsedRollout) -> Problems:
+    """What names something else than what is held: that would never be given back."""
+    if not old.adopts:
+        return []
+    was, is_ = dict(_held_by(old)), dict(_held_by(new))
+    hint = "delete the object, which gives it back, and create it anew"
+    return [
+        (path, f"cannot be changed while {name} is held; {hint}")
+        for path, name in was.items()
+        if is_.get(path) != name
+    ]
+
+
+def _held_by(parsed: ParsedRollout) -> Iterator[tuple[str, str]]:
+    """The fields that name what is somebody else's, and what they name."""
+    if parsed.is_target:
+        yield "spec.targetRef.name", f"Deployment {parsed.names.primary}"
+        yield "spec.service.name", f"Service {parsed.names.service}"
+    adopted = provider_registry.found()[parsed.provider].adopted
+    if parsed.site.desired.get(adopted):
+        yield parsed.field(adopted), f"the route {parsed.site.desired[adopted]}"
+    elif parsed.is_target:
+        yield parsed.field(), "its own route"
+
+
 def refuse(problems: Problems) -> None:
     """InvalidSpec with the first problem, and how many more there are."""
     if problems:

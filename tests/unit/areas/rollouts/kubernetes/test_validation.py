@@ -218,3 +218,37 @@ def test_a_route_of_others_that_is_adopted_is_not_in_the_way() -> None:
     )
 
     assert told == []
+
+
+TARGET = {"targetRef": {"name": "shop"}, "service": {"name": "shop", "port": 80}}
+
+
+def held(**spec: Any) -> Any:
+    made = canary(**{**TARGET, "provider": {"istio": {"vsName": "front"}}, **spec})
+    if "targetRef" in made["spec"]:
+        del made["spec"]["deploymentSpec"], made["spec"]["serviceSpec"]
+    return made
+
+
+@pytest.mark.requirement("canary R8")
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"targetRef": {"name": "till"}}, "spec.targetRef.name"),
+        ({"service": {"name": "till", "port": 80}}, "spec.service.name"),
+        ({"provider": {"istio": {"vsName": "back"}}}, "spec.provider.istio.vsName"),
+        ({"provider": {"istio": {}}}, "spec.provider.istio.vsName"),
+        ({"provider": {"gatewayApi": {"routeName": "front"}}}, "spec.provider.istio.vsName"),
+    ],
+)
+def test_a_write_that_leaves_what_is_held_is_refused(change: Any, field: str) -> None:
+    found = wiring.canaries().review(held(**change), held())
+
+    assert [path for path, _ in found] == [field]
+
+
+def test_a_write_that_keeps_what_is_held_is_let_pass() -> None:
+    kinds = wiring.canaries()
+
+    assert not kinds.review(held(keep=3, service={"name": "shop", "port": 81}), held())
+    assert not kinds.review(canary(provider={"gatewayApi": {}}), canary())
