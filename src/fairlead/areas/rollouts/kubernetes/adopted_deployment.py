@@ -29,7 +29,6 @@ Object = dict[str, Any]
 
 _MARKS = (ORDER, names.REVISION, names.TEMPLATE, names.CONFIGS, names.LABEL, names.PARKED)
 _PARKED = f"/metadata/annotations/{names.PARKED.replace('/', '~1')}"
-_HELD = f"/metadata/annotations/{names.HELD.replace('/', '~1')}"
 _TEMPLATE = "/spec/template"
 _PAUSED = {names.ON_HOLD: True, names.MOVING: False}
 _ASKED = "asked whether it is guarded"
@@ -86,12 +85,52 @@ async def hold_again(
 ) -> None:
     """Hold the target again, once it is the version that it was let go for."""
     found = context.snapshot.found(names.DEPLOYMENTS, context.parsed.names.primary)
-    version = children.version_in(found[0]) if found else None
-    if version is None:
+    if not found:
         return
+    version = children.version_in(found[0])
     with contextlib.suppress(Conflict):
         # Somebody else changed it meanwhile; that change brings us here again.
-        await _hold_or_park(contexts, context, templates, found[0], version)
+        if version is not None:
+            await _hold_or_park(contexts, context, templates, found[0], version)
+        elif (asked := _asked(contexts, context)) is not None:
+            await _take_back(contexts, context, templates, found[0], asked)
+
+
+def _asked(contexts: RolloutContexts, context: RolloutContext) -> Version | None:
+    """What the target was last asked to hold, if it knows it no more: ours, or in the cluster."""
+    asked = contexts.orders.desired(context.uid, Slot.PRIMARY.value)
+    if asked is not None:
+        return asked.version
+    stable = parsing.status_of(context.obj).stable_revision
+    key = objects.Key(
+        context.parsed.namespace, children.revision_name(context.parsed, stable or "")
+    )
+    kept = contexts.cache(context, names.REVISIONS).get(key)
+    if kept is None or objects.owner_of(kept) != context.uid:
+        return None
+    return children.version_in(kept)
+
+
+async def _take_back(
+    contexts: RolloutContexts,
+    context: RolloutContext,
+    templates: Templates,
+    live: Object,
+    asked: Version,
+) -> None:
+    """Somebody replaced the whole target, or deleted it and made it anew, and it knows us no more.
+
+    What it says now would reach everybody at once: it becomes what it was, and that goes its way.
+    """
+    if triggers.template_hash(live["spec"]["template"]) != asked.template:
+        await _park(contexts, context, templates, live, asked)
+    else:
+        stance = names.ON_HOLD if observe_cluster.is_rolled(live) else names.MOVING
+        order = contexts.orders.order(context.uid, Slot.PRIMARY.value)
+        mark = Mark(asked, order, stance, objects.version_of(live))
+        await _mark(contexts, context, live, mark)
+    told = f"something else replaced the target; it is brought back to {asked}"
+    contexts.tell(context, "Replaced", told, warning=True)
 
 
 async def _hold_or_park(
@@ -174,22 +213,28 @@ async def _park(
     live: Object,
     asked: Version,
 ) -> None:
-    """Somebody edited the target while it becomes another version: that one first, then theirs."""
+    """Somebody edited the target while nothing held it: what it was to be first, then theirs."""
     edit = live["spec"]["template"]
     waits = parsing.version(edit, context.snapshot)
     await templates.keep(context, waits, edit)
     template = await templates.template(context, asked)
     template = children.with_configs(template, replace(asked, configs=_configs(live, asked)))
+    order = max(children.order_in(live), contexts.orders.order(context.uid, Slot.PRIMARY.value))
+    told = {
+        **children.annotations(live),
+        **children.marks(asked, order),
+        names.PARKED: parsing.parking(waits),
+        names.HELD: _stance(names.MOVING, live),
+    }
     await _patch(
         contexts,
         context,
         live,
         {"op": "replace", "path": _TEMPLATE, "value": template},
-        {"op": "add", "path": _PARKED, "value": parsing.parking(waits)},
-        {"op": "add", "path": _HELD, "value": _stance(names.MOVING, live)},
+        {"op": "add", "path": "/metadata/annotations", "value": told},
     )
-    told = f"the target was edited during its promotion to {asked}; {waits} is rolled out next"
-    contexts.tell(context, "Parked", told, warning=True)
+    note = f"the target was edited while it was to be {asked}; {waits} is rolled out next"
+    contexts.tell(context, "Parked", note, warning=True)
 
 
 def _is_news(context: RolloutContext, says: str) -> bool:
@@ -274,7 +319,7 @@ async def _write_template(
 ) -> None:
     """As `kubectl rollout undo` does: a version that the target's own template does not say."""
     held, says = children.version_in(live), triggers.template_hash(live["spec"]["template"])
-    if held is not None and says != held.template and _is_news(context, says):
+    if (held is None or says != held.template) and _is_news(context, says):
         await _park(contexts, context, templates, live, version)
         return
     template = await templates.template(context, version)
