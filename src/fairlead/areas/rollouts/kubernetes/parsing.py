@@ -324,7 +324,9 @@ def _port(words: types.WorkloadWords) -> int:
 def _provider(words: types.WorkloadWords, raw: Object) -> tuple[str, Mapping[str, Any]]:
     """Which provider, and what the object says to it, as it was written."""
     if isinstance(words, types.IstioCanarySpec):
-        desired = {"vsName": raw.get("vsName"), "virtualService": raw.get("virtualServiceSpec")}
+        shared = ("vsName", "subset", "routes", "destinationRule", "delay")
+        desired = {key: raw.get(key) for key in shared}
+        desired["virtualService"] = raw.get("virtualServiceSpec")
         return "istio", {key: value for key, value in desired.items() if value is not None}
     given = raw.get("provider") or {provider_registry.USUAL: {}}
     if len(given) != 1:

@@ -102,6 +102,10 @@ class IstioCanarySpec(WorkloadWords, frozen=True):
 
     vs_name: str | None = None
     virtual_service_spec: VirtualServiceWords | None = None
+    subset: str | None = None
+    routes: list[str] | None = None
+    destination_rule: str | None = None
+    delay: float | None = None
 
 
 def canary_spec() -> type[WorkloadWords]:

@@ -4,6 +4,7 @@ What the request may say:
 
     vsName           an existing VirtualService, amended in place; without it one of ours is made
     virtualService   from this spec: hosts, gateways, http, tcp, tls, whatever else Istio knows
+    subset           of the primary's Service in that one, where its routes name subsets
     routes           names of the http routes to share, where not all of them are meant
     destinationRule  an existing rule of the primary, whose policy the canary is to have as well
     delay            seconds until every proxy is held to know a change
@@ -25,6 +26,7 @@ from fairlead.areas.rollouts.domain.observation import ObservedRoute
 from fairlead.areas.rollouts.domain.slots import Slot
 from fairlead.areas.rollouts.kubernetes.routing import (
     backend_weights,
+    istio_destinations,
     matching,
     route_annotations,
     route_object,
@@ -56,7 +58,6 @@ DELAY = 2.0
 PATIENCE = dt.timedelta(seconds=30)
 """So long istiod's status may lag behind; one that lags longer is written by nobody any more."""
 
-_SECTIONS = ("http", "tcp", "tls")
 _ANSWERS_ITSELF = ("redirect", "directResponse", "delegate")
 
 
@@ -84,6 +85,7 @@ class IstioWords(Words, frozen=True):
 
     vs_name: str | None = None
     virtual_service: VirtualServiceWords | None = None
+    subset: str | None = None
     routes: list[str] | None = None
     destination_rule: str | None = None
     delay: float | None = None
@@ -160,7 +162,7 @@ class _Shape:
     ) -> Object:
         original_weights = mark.original_weights if mark is not None else {}
         made = dict(spec)
-        for section in _sections(spec):
+        for section in istio_destinations.sections(spec):
             theirs = self._places(spec, section)
             made[section] = [
                 self._rule_without_canary(rule, original_weights.get(place))
@@ -170,7 +172,7 @@ class _Shape:
 
     def routed(self, spec: Object, mark: route_annotations.RouteAnnotations) -> Object:
         made = dict(spec)
-        for section in _sections(spec):
+        for section in istio_destinations.sections(spec):
             rules: list[Object] = []
             for _, rule in self._places(spec, section):
                 if not self._is_shared(section, rule):
@@ -183,7 +185,7 @@ class _Shape:
         return made
 
     def original_weights_of(self, spec: Object) -> Mapping[str, int | None]:
-        sides = _sides(self.site)
+        sides = istio_destinations.sides(self.site)
         return {
             place: sides.primaries(rule["route"])[0].get("weight")
             for place, rule in self.shared(spec)
@@ -191,14 +193,14 @@ class _Shape:
         }
 
     def seen(self, spec: Object) -> int:
-        sides = _sides(self.site)
+        sides = istio_destinations.sides(self.site)
         return max(
             (backend_weights.seen(rule["route"], sides) for _, rule in self.shared(spec)), default=0
         )
 
     def shared(self, spec: Object) -> Iterator[tuple[str, Object]]:
         """The rules that the two share, with their places."""
-        for section in _sections(spec):
+        for section in istio_destinations.sections(spec):
             for place, rule in self._places(spec, section):
                 if self._is_shared(section, rule):
                     yield place, rule
@@ -207,7 +209,7 @@ class _Shape:
         chosen = self.site.desired.get("routes")
         if chosen and (section != "http" or rule.get("name") not in chosen):
             return False
-        return bool(_sides(self.site).primaries(rule.get("route") or ()))
+        return bool(istio_destinations.sides(self.site).primaries(rule.get("route") or ()))
 
     def _places(self, spec: Object, section: str) -> Iterator[tuple[str, Object]]:
         """Everybody's rules but those that we put in."""
@@ -216,7 +218,7 @@ class _Shape:
         return ((f"{section}.{index}", rule) for index, rule in enumerate(theirs))
 
     def _rule_without_canary(self, rule: Object, alone: int | None) -> Object:
-        sides = _sides(self.site)
+        sides = istio_destinations.sides(self.site)
         if not sides.primaries(rule.get("route") or ()):
             return rule
         made = {**rule, "route": backend_weights.without_canary(rule["route"], sides, alone)}
@@ -230,12 +232,17 @@ class _Shape:
             # In a route of ours the canary stands at weight 0 from the first: istiod leaves it out
             # then, so it costs nothing, and to join it needs no write of its own.
             route = replace(route, joined=True)
-        return {**rule, "route": backend_weights.routed(rule["route"], _sides(self.site), route)}
+        return {
+            **rule,
+            "route": backend_weights.routed(
+                rule["route"], istio_destinations.sides(self.site), route
+            ),
+        }
 
     def _routed_http(
         self, rule: Object, mark: route_annotations.RouteAnnotations, before: int
     ) -> list[Object]:
-        sides, route = _sides(self.site), mark.route
+        sides, route = istio_destinations.sides(self.site), mark.route
         canary = sides.made(sides.primaries(rule["route"])[0], Slot.CANARY)
         made = self._weighted(rule, route)
         made["route"] = [_kept(one, mark) if sides.is_canary(one) else one for one in made["route"]]
@@ -294,37 +301,6 @@ def _kept(destination: Object, mark: route_annotations.RouteAnnotations) -> Obje
     return {**destination, "headers": {**headers, "response": added}}
 
 
-def _sides(site: Site) -> backend_weights.Sides:
-    def leads(item: Object, slot: Slot) -> bool:
-        host = (item.get("destination") or {}).get("host")
-        return _is_host(host, site, site.at(slot).service)
-
-    def made(primary: Object, slot: Slot) -> Object:
-        return {**primary, "destination": _destination(primary["destination"], site.at(slot))}
-
-    return backend_weights.Sides(leads, made, unsaid=0)
-
-
-def _destination(primary: Object, side: Backend) -> Object:
-    """The primary's with another Service; a subset is one of the primary's own."""
-    given = {key: value for key, value in primary.items() if key != "subset"}
-    rest = str(given["host"]).partition(".")[1:]
-    return {**given, "host": "".join((side.service, *rest))}
-
-
-def _is_host(host: object, site: Site, service: str) -> bool:
-    """Whether a host of a VirtualService in the site's namespace means this Service."""
-    name, _, rest = str(host).partition(".")
-    space = site.namespace
-    return name == service and (
-        rest in ("", space, f"{space}.svc") or rest.startswith(f"{space}.svc.")
-    )
-
-
-def _sections(spec: Object) -> Iterator[str]:
-    return (section for section in _SECTIONS if isinstance(spec.get(section), list))
-
-
 def _carrier(site: Site, found: Found) -> route_object.RouteObject:
     ref = _service_ref(site)
     own = None if site.desired.get("vsName") else _own(site)
@@ -336,9 +312,9 @@ def _own(site: Site) -> Object:
     desired = dict(site.desired.get("virtualService") or {})
     destination = {"host": site.primary.service, "port": {"number": site.primary.port}}
     primary_only = [{"destination": destination}]
-    if not any(desired.get(section) for section in _SECTIONS):
+    if not any(desired.get(section) for section in istio_destinations.SECTIONS):
         desired["http"] = [{}]
-    for section in _sections(desired):
+    for section in istio_destinations.sections(desired):
         desired[section] = [
             rule
             if any(key in rule for key in ("route", *_ANSWERS_ITSELF))
@@ -380,7 +356,7 @@ def _rules(site: Site, found: Found, route: Route) -> Iterator[Object]:
     # Subsets are labels of the primary's pods.
     policy = {key: value for key, value in source["spec"].items() if key != "subsets"}
     for side in map(site.at, beside(route)):
-        spec = {**policy, "host": _destination(policy, side)["host"]}
+        spec = {**policy, "host": istio_destinations.destination_of(policy, side)["host"]}
         ref = _rule_ref(side)
         live = found.get(ref)
         if live is None or route_object.told(ref, live["spec"], spec):
@@ -417,10 +393,11 @@ def _unshareable(site: Site, spec: Object) -> Iterator[tuple[str, str]]:
     if not shared:
         chosen = ", ".join(site.desired.get("routes") or ())
         where = f"no route named {chosen}" if chosen else "no route"
+        others = istio_destinations.elsewhere(site, spec) if adopted and not chosen else ""
         field = "routes" if chosen else "vsName" if adopted else "virtualService"
-        yield field, f"{where} goes to the Service {site.primary.service}"
+        yield field, f"{where} goes to {istio_destinations.told(site)}{others}"
     for place, rule in shared.items():
-        why = backend_weights.problem(rule["route"], _sides(site))
+        why = backend_weights.problem(rule["route"], istio_destinations.sides(site))
         section, _, index = place.partition(".")
         path = f"{section}[{index}].route"
         if why and adopted:
@@ -443,7 +420,7 @@ def _malformed(desired: object) -> Iterator[tuple[str, str]]:
         or not all(one and isinstance(one, str) for one in hosts)
     ):
         yield "virtualService.hosts", "must be a list of host names"
-    for section in _SECTIONS:
+    for section in istio_destinations.SECTIONS:
         rules = desired.get(section, [])
         if not isinstance(rules, list):
             yield f"virtualService.{section}", "must be a list of routes"
@@ -476,7 +453,7 @@ def _rule_problems(site: Site, found: Found) -> Iterator[tuple[str, str]]:
     source = found.get(_rule_source(site))
     if source is None:
         yield "destinationRule", f"no such DestinationRule in this namespace: {name}"
-    elif not _is_host(source["spec"].get("host"), site, site.primary.service):
+    elif not istio_destinations.is_host(source["spec"].get("host"), site, site.primary.service):
         host = source["spec"].get("host")
         yield "destinationRule", f"{name} is not for {site.primary.service} but for: {host}"
 
@@ -489,7 +466,7 @@ def _check_able(site: Site, spec: Object, route: Route) -> None:
             f"only http routes support headers, cookies and mirroring: {_service_ref(site).name}",
             hint="use weights only, or add an http route to the primary",
         )
-    sides = _sides(site)
+    sides = istio_destinations.sides(site)
     for rule in https:
         mirror = rule.get("mirror")
         if route.mirror and mirror and not sides.is_canary({"destination": mirror}):

@@ -59,7 +59,7 @@ THEIRS: Object = {
             {
                 "match": [{"port": 5432}],
                 "route": [
-                    {"destination": {"host": "shop.prod"}, "weight": 80},
+                    {"destination": {"host": "shop.prod", "subset": "v1"}, "weight": 80},
                     {"destination": {"host": "legacy"}, "weight": 20},
                 ],
             }
@@ -78,7 +78,8 @@ def own(**desired: Any) -> ObjectServer:
 
 
 def adopted(spec: Object | None = None, **desired: Any) -> ObjectServer:
-    server = ObjectServer(istio.Istio(), site(vsName="web", **desired))
+    named = {"vsName": "web", **({"subset": "v1"} if spec is None else {})}
+    server = ObjectServer(istio.Istio(), site(**{**named, **desired}))
     server.put(WEB, {**THEIRS, "spec": spec} if spec is not None else THEIRS)
     return server
 

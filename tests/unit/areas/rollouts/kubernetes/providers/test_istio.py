@@ -184,7 +184,7 @@ def test_it_is_given_back_as_it_was(weight: int | None) -> None:
     spec = copy.deepcopy(THEIRS["spec"])
     if weight is not None:
         spec["http"][2]["route"][0]["weight"] = weight
-    server = adopted(spec)
+    server = adopted(spec, subset="v1")
     before = copy.deepcopy(server.found[WEB])
     route = Route(giving(10), joined=True, matches=(BETA,), affinity=Affinity("stay"))
     for asked in (
@@ -214,7 +214,7 @@ def test_after_the_canary_left_nothing_of_it_is_in_the_route() -> None:
 def test_only_the_routes_that_were_chosen_are_shared() -> None:
     spec = copy.deepcopy(THEIRS["spec"])
     spec["http"].append({"name": "other", "route": [{"destination": {"host": "shop"}}]})
-    server = adopted(spec, routes=["web"])
+    server = adopted(spec, subset="v1", routes=["web"])
 
     server.route(only_split(10))
 
@@ -277,7 +277,7 @@ def test_an_ab_test_puts_its_routes_before_the_one_they_are_made_from() -> None:
 def test_a_header_that_their_match_reads_already_goes_by_the_weights() -> None:
     spec = copy.deepcopy(THEIRS["spec"])
     spec["http"][2]["match"] = [{"headers": {"x-beta": {"exact": "no"}}}, {"port": 80}]
-    server = adopted(spec)
+    server = adopted(spec, subset="v1")
 
     server.route(Route(joined=True, matches=(BETA,)))
 
@@ -311,7 +311,7 @@ def test_copies_go_to_the_canary_in_percent() -> None:
 def test_copies_that_go_elsewhere_already_are_not_taken_over() -> None:
     spec = copy.deepcopy(THEIRS["spec"])
     spec["http"][2]["mirror"] = {"host": "recorder"}
-    server = adopted(spec)
+    server = adopted(spec, subset="v1")
 
     with pytest.raises(errors.Rejected, match="already mirrors to: recorder"):
         server.route(Route(joined=True, mirror=Percent(30)))
@@ -389,3 +389,42 @@ def test_a_changed_policy_is_followed() -> None:
     assert shown == ObservedRoute(1, 0, "DestinationRule shop-canary differs from the primary's")
     server.route(STANDBY)
     assert server.found[COPY]["spec"]["trafficPolicy"] == {}
+
+
+# --- bookinfo, as Istio ships it: subsets of one Service, and a route for one user -----------
+
+REVIEWS: Object = {
+    "hosts": ["shop"],
+    "http": [
+        {
+            "match": [{"headers": {"end-user": {"exact": "jason"}}}],
+            "route": [{"destination": {"host": "shop", "subset": "v2"}}],
+        },
+        {"route": [{"destination": {"host": "shop", "port": {"number": 9090}, "subset": "v1"}}]},
+        {"route": [{"destination": {"host": "shop", "subset": "v1"}, "weight": 80},
+                   {"destination": {"host": "shop", "subset": "v3"}, "weight": 20}]},
+    ],
+}  # fmt: skip
+
+
+@pytest.mark.requirement("canary R6")
+def test_only_the_subset_and_port_that_are_named_are_shared() -> None:
+    server = adopted(copy.deepcopy(REVIEWS), subset="v1")
+
+    server.route(only_split(50))
+
+    after = server.found[WEB]["spec"]["http"]
+    assert after[:2] == REVIEWS["http"][:2]
+    assert [one["weight"] for one in after[2]["route"]] == [40, 40, 20]
+    server.perform(server.provider.give_back(server.site, server.found))
+    assert server.found[WEB]["spec"] == REVIEWS
+
+
+@pytest.mark.parametrize("subset", [None, "v7"])
+def test_a_subset_that_no_route_has_is_told_with_those_that_are_there(subset: str | None) -> None:
+    server = adopted(copy.deepcopy(REVIEWS), subset=subset)
+
+    ((field, reason),) = server.provider.problems(server.site, server.found)
+
+    assert field == "vsName"
+    assert "it has: subset v1, port 9090; subset v1, port any; subset v2, port any" in reason
