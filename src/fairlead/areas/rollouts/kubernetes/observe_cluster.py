@@ -138,7 +138,9 @@ def kept_slice(obj: Object) -> Object:
     endpoints = obj.get("endpoints") or ()
     ready = sum(len(one.get("addresses") or ()) > 0 and _is_ready(one) for one in endpoints)
     meta = obj.get("metadata") or {}
-    told = (meta.get("annotations") or {}).get(_TRIGGERED, "")
+    written = [one.get("time") for one in meta.get("managedFields") or ()]
+    triggered = (meta.get("annotations") or {}).get(_TRIGGERED)
+    told = _latest((triggered, meta.get("creationTimestamp"), *written))
     service = (meta.get("labels") or {}).get(_SERVICE, "")
     return {"metadata": _little(obj), "service": service, "ready": ready, "changed": told}
 
@@ -198,6 +200,25 @@ def _endpoints(slices: Iterable[Object], now: dt.datetime, delay: float) -> tupl
         else:
             again = max(again, delay - age)
     return known, again
+
+
+def _latest(times: Iterable[str | None]) -> str:
+    """The newest of these; one of whole seconds may be up to a second later than it says.
+
+    The endpoints controller takes its annotation off where it does not know the time, and a pod's
+    is when it became ready, which the slice tells later: the slice's own writes count as well.
+    """
+    known = [found for text in times if text and (found := _moment(text)) is not None]
+    return max(known).isoformat() if known else ""
+
+
+def _moment(text: str) -> dt.datetime | None:
+    try:
+        found = dt.datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    aware = found if found.tzinfo is not None else found.replace(tzinfo=dt.UTC)
+    return aware if aware.microsecond else aware + dt.timedelta(seconds=1)
 
 
 def _age(text: str, now: dt.datetime) -> float:

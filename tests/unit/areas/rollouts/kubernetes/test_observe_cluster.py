@@ -72,6 +72,44 @@ def test_endpoints_count_once_the_proxies_had_time_to_learn_of_them() -> None:
     assert seen.observed.at == NOW
 
 
+@pytest.mark.parametrize(
+    ("triggered", "written", "after"),
+    [
+        # The annotation is gone, as where the controller does not know the time.
+        (None, 0.0, 3.0),
+        # Whole seconds: it may have been written up to a second later.
+        (0.0, 60.0, 3.0),
+        (60.0, 1.0, 2.0),
+        (0.5, 60.0, 1.5),
+        ("never", 60.0, 0.0),
+    ],
+    ids=["no annotation", "a whole second", "written later", "with parts", "unreadable"],
+)
+def test_the_newest_time_of_endpoints_counts_on_the_safe_side(
+    triggered: float | str | None, written: float, after: float
+) -> None:
+    def before(seconds: float) -> str:
+        return (NOW - timedelta(seconds=seconds)).isoformat().replace("+00:00", "Z")
+
+    meta: Json = {"name": "s", "labels": {"kubernetes.io/service-name": "shop-service"}}
+    meta["creationTimestamp"] = before(90)
+    meta["managedFields"] = [{"time": before(120)}, {"time": before(written)}]
+    if triggered is not None:
+        told = triggered if isinstance(triggered, str) else before(triggered)
+        meta["annotations"] = {"endpoints.kubernetes.io/last-change-trigger-time": told}
+    one = observe_cluster.kept_slice({"metadata": meta, "endpoints": [{"addresses": ["10.0.0.1"]}]})
+    pods = held(replicas=3, updatedReplicas=3, readyReplicas=3)
+    snapshot = FakeSnapshot(
+        {("Deployment", "shop-deployment"): [pods], ("EndpointSlice", "shop-service"): [one]}
+    )
+
+    seen = wiring.canaries().see(parsing.read(canary()), snapshot)
+
+    assert seen.again == pytest.approx(after)
+    assert seen.observed.primary is not None
+    assert seen.observed.primary.known == (0 if after else 1)
+
+
 def test_a_deployment_that_was_never_asked_for_anything_is_no_slot() -> None:
     found = parsing.read(canary())
     snapshot = FakeSnapshot({("Deployment", "shop-deployment"): [deployment()]})
