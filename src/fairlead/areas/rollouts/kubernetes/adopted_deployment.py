@@ -31,6 +31,7 @@ _MARKS = (ORDER, names.REVISION, names.TEMPLATE, names.CONFIGS, names.LABEL, nam
 _PARKED = f"/metadata/annotations/{names.PARKED.replace('/', '~1')}"
 _TEMPLATE = "/spec/template"
 _PAUSED = {names.ON_HOLD: True, names.MOVING: False}
+_GIVEN_UP = {"f:template", "f:replicas"}
 _ASKED = "asked whether it is guarded"
 _TRIES = 5
 
@@ -70,6 +71,8 @@ async def roll(
     if not is_there and says != version.template:
         await _write_template(contexts, context, templates, live, version)
     await contexts.hold(context)
+    if wanted.replicas is None:
+        live = await _grow(contexts, context, live, wanted.at_least)
     # A target that we never held may be what is desired already; one that we did hold says so.
     stands = observe_cluster.is_rolled(live) and says == version.template
     stance = names.MOVING
@@ -78,6 +81,20 @@ async def roll(
     elif (is_there and live["spec"].get("paused", False)) or (held is None and stands):
         stance = names.ON_HOLD
     await _mark(contexts, context, live, Mark(version, wanted.order, stance))
+
+
+async def _grow(
+    contexts: RolloutContexts, context: RolloutContext, live: Object, at_least: int
+) -> Object:
+    """Under an autoscaler, which sees none of the load that is to come."""
+    replicas = observe_cluster.most_pods(context.parsed, context.snapshot, at_least)
+    if int(live["spec"].get("replicas", 1)) >= replicas:
+        return live
+    scale: Object = {"spec": {"replicas": replicas}}
+    client, key = contexts.controller_context.client, objects.key_of(live)
+    answer = await _disown(client, await client.patch(names.DEPLOYMENTS, key, scale))
+    contexts.cache(context, names.DEPLOYMENTS).wrote(answer)
+    return answer
 
 
 async def hold_again(
@@ -338,7 +355,7 @@ async def _patch(
 
 
 async def _disown(client: Client, answer: Object) -> Object:
-    """Give up our claim to the template; a controller may write its status in between."""
+    """Give up our claim to template and scale; a controller may write its status in between."""
     resource, key = names.DEPLOYMENTS, objects.key_of(answer)
     for _ in range(_TRIES):
         fields = disowned(answer["metadata"].get("managedFields") or [], client.manager)
@@ -359,7 +376,7 @@ async def _disown(client: Client, answer: Object) -> Object:
 
 
 def disowned(fields: Sequence[Object], manager: str) -> list[Object] | None:
-    """Whose fields are whose, without our claim to a template; None where we have none.
+    """Whose fields are whose, without our claim to template and scale; None where we have none.
 
     A claim that we kept would be a conflict to whoever applies the target next.
     """
@@ -367,7 +384,7 @@ def disowned(fields: Sequence[Object], manager: str) -> list[Object] | None:
         one
         for one in fields
         if (one.get("manager"), one.get("operation")) == (manager, "Update")
-        and "f:template" in one.get("fieldsV1", {}).get("f:spec", {})
+        and one.get("fieldsV1", {}).get("f:spec", {}).keys() & _GIVEN_UP
     ]
     if not ours:
         return None
@@ -376,6 +393,6 @@ def disowned(fields: Sequence[Object], manager: str) -> list[Object] | None:
 
 def _without_template(entry: Object) -> Object:
     claimed = entry["fieldsV1"]
-    spec = {key: value for key, value in claimed["f:spec"].items() if key != "f:template"}
+    spec = {key: value for key, value in claimed["f:spec"].items() if key not in _GIVEN_UP}
     rest = {key: value for key, value in claimed.items() if key != "f:spec"}
     return {**entry, "fieldsV1": {**rest, "f:spec": spec} if spec else rest}

@@ -154,8 +154,16 @@ def kept_revision(obj: Object) -> Object:
 
 
 def kept_scaler(obj: Object) -> Object:
-    target = (obj.get("spec") or {}).get("scaleTargetRef") or {}
-    return {"metadata": _little(obj), "target": f"{target.get('kind')}/{target.get('name')}"}
+    spec = obj.get("spec") or {}
+    target = spec.get("scaleTargetRef") or {}
+    called = f"{target.get('kind')}/{target.get('name')}"
+    return {"metadata": _little(obj), "target": called, "most": spec.get("maxReplicas", 0)}
+
+
+def most_pods(parsed: ParsedRollout, snapshot: Snapshot, desired: int) -> int:
+    """So many of the primary as its autoscaler leaves it."""
+    scalers = snapshot.found(names.SCALERS, f"Deployment/{parsed.names.primary}")
+    return min([desired, *(int(one["most"]) for one in scalers if one.get("most"))])
 
 
 def service_terms(obj: Object) -> Iterable[str]:

@@ -158,8 +158,11 @@ class Platform:
         self, context: RolloutContext, wanted: messages.EnsureVersion, template: Object
     ) -> None:
         live = observe_cluster.slot_of(context.parsed, wanted.slot, context.snapshot)
-        since = _since(wanted, live)
-        hold = children.Hold(wanted.slot, wanted.version, _scale(wanted, live), wanted.order, since)
+        since, most = _since(wanted, live), wanted.at_least
+        if wanted.slot is Slot.PRIMARY:
+            most = observe_cluster.most_pods(context.parsed, context.snapshot, most)
+        replicas = _scale(wanted, live, most)
+        hold = children.Hold(wanted.slot, wanted.version, replicas, wanted.order, since)
         desired = self._deployment(context, template, hold)
         if live is not None and not _differs(desired, live):
             # Only its order is new: the applied orders remember that, and the request is spared.
@@ -217,12 +220,12 @@ class Platform:
         return order < max(shown, self._contexts.orders.order(context.uid, slot.value))
 
 
-def _scale(wanted: messages.EnsureVersion, live: Object | None) -> int:
+def _scale(wanted: messages.EnsureVersion, live: Object | None, at_least: int) -> int:
     """As asked; where an autoscaler decides, as it stands, but enough for what is to come."""
     if wanted.replicas is not None:
         return wanted.replicas
     standing = int((live.get("spec") or {}).get("replicas", 1)) if live is not None else 0
-    return max(standing, wanted.at_least)
+    return max(standing, at_least)
 
 
 def _since(wanted: messages.EnsureVersion, live: Object | None) -> int:

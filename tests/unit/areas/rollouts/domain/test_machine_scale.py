@@ -184,3 +184,41 @@ def test_a_rollback_of_one_put_to_sleep_needs_all_pods_of_the_stable_version() -
 
     assert world.place("shop").route[1].weight == 50
     assert ended(world).ending is events.Ending.ROLLED_BACK
+
+
+def test_a_primary_that_its_autoscaler_holds_small_gets_a_failing_canary_s_traffic_at_once() -> (
+    None
+):
+    world = live(HALF, replicas=None)
+    autoscale(world, 10)
+    world.run_until(states.Analysing)
+    autoscale(world, 5)
+    world.habits.ready_after = 1
+
+    world.send(messages.Abort("ada"))
+    world.run(longest=0.2)
+    autoscale(world, 5)
+    world.run(longest=3)
+
+    assert asked(world, Slot.PRIMARY)[-1] is None
+    assert world.place("shop").route[1].weight == 0
+
+
+def test_a_promoted_primary_takes_back_what_its_pods_can_carry() -> None:
+    world = live(HALF, replicas=None)
+    autoscale(world, 6)
+    world.run_until(states.Analysing)
+    world.send(messages.Approve("ada"))
+    world.run_until(states.Promoting)
+    weights = []
+    world.run(longest=0.2)
+    for count in (2, 2, 3, 4, 5):
+        autoscale(world, count)
+        world.run(longest=3)
+        weights.append(int(world.place("shop").route[1].weight))
+
+    outcome = ended(world)
+
+    assert weights == [59, 59, 38, 17, 0]
+    assert outcome.ending is events.Ending.PROMOTED
+    assert world.place("shop").hurt == []

@@ -26,11 +26,19 @@ def advance(draft: DecisionBuilder) -> None:
             draft.end_run(events.Ending.PROMOTED, f"{state.run.target} has all traffic")
     elif rollout.route.weight == 0 and rollout.shown:
         _remove_canary(draft)
-    elif rollout.route.weight and rollout.shown and primary_is_ready(state):
-        if rollout.paused is None:
-            draft.ask_route(rollout.route.only(_next_weight(state)), "the new primary is ready")
+    elif _may_return(state) and rollout.paused is None:
+        draft.ask_route(rollout.route.only(_next_weight(state)), "the new primary is ready")
+    elif _may_return(state):
+        pass
     elif not state.stalled and overdue(draft, state):
         draft.record(events.Stalled(waiting_for(state), draft.now))
+
+
+def _may_return(state: states.Promoting) -> bool:
+    weight = state.rollout.route.weight
+    return bool(
+        weight and state.rollout.shown and primary_is_ready(state) and _next_weight(state) < weight
+    )
 
 
 def primary_is_ready(state: states.Promoting) -> bool:
@@ -56,6 +64,8 @@ def _waiting_for(state: states.Promoting) -> str:
         return f"{count} of {rollout.full} pods of the new primary ready"
     if not rollout.shown:
         return f"proxies have not applied weight {rollout.route.weight} % yet"
+    if rollout.route.weight:
+        return f"{rollout.full} of {rollout.peak} pods that carry all traffic"
     return "canary not removed yet"
 
 
@@ -80,10 +90,20 @@ def _canary_lost_pods(state: states.Promoting) -> bool:
 
 
 def _next_weight(state: states.Promoting) -> int:
-    weights = [
-        each for each in state.run.spec.strategy.promotion if each < state.rollout.route.weight
-    ]
-    return weights[0] if weights else 0
+    rollout = state.rollout
+    planned = [each for each in state.run.spec.strategy.promotion if each < rollout.route.weight]
+    return max(planned[0] if planned else 0, _beyond(rollout))
+
+
+def _beyond(rollout: states.RolloutRecord) -> int:
+    """The weight that the primary's pods cannot carry yet, where an autoscaler made it smaller.
+
+    Each may get a quarter more than it had: with no more than that, no autoscaler adds any.
+    """
+    pods = rollout.observed.primary if rollout.observed else None
+    if rollout.replicas is not None or pods is None or pods.known >= rollout.peak:
+        return 0
+    return max(0, ALL - ALL * pods.known * 5 // (4 * rollout.peak))
 
 
 def _remove_canary(draft: DecisionBuilder) -> None:

@@ -51,13 +51,21 @@ def allowed_weight(state: states.RollingBack, now: dt.datetime) -> int:
     able = able_pods(rollout)
     helps = observation.ready(rollout.observed.canary, state.run.target.revision)
     needed = need(state)
-    if able >= needed or not helps:
+    if able >= needed or not helps or _grows_no_more(rollout, able):
         return 0
     if able == 0:
         return weight
     if now >= rollout.since + PATIENCE:
         return 0
     return min(weight, ALL - ALL * able // needed)
+
+
+def _grows_no_more(rollout: states.RolloutRecord, able: int) -> bool:
+    """Whether an autoscaler, which measures the load, holds the primary below what we asked for."""
+    ask, pods = rollout.primary, rollout.observed.primary if rollout.observed else None
+    if rollout.replicas is not None or ask is None or pods is None or not _prescaled(rollout):
+        return False
+    return pods.order >= ask.order and 0 < pods.desired <= able
 
 
 def _goal(state: states.RollingBack, weight: int) -> Route:
