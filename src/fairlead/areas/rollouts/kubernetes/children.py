@@ -6,7 +6,7 @@ from typing import Any
 
 from fairlead.areas.rollouts.domain.plan.spec import Version
 from fairlead.areas.rollouts.domain.slots import Slot
-from fairlead.areas.rollouts.kubernetes import names
+from fairlead.areas.rollouts.kubernetes import names, scheduling
 from fairlead.areas.rollouts.kubernetes.parsing import ParsedRollout
 from fairlead.areas.rollouts.kubernetes.routing.provider import ORDER, Site
 from fairlead.kubernetes import objects
@@ -22,6 +22,14 @@ _ONE_SERVICE = (
     *("loadBalancerIP", "loadBalancerClass", "loadBalancerSourceRanges", "type", "nodePort"),
     *("externalTrafficPolicy", "allocateLoadBalancerNodePorts"),
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Theirs:
+    """What somebody else's rollout target is: what stands beside it is made like it."""
+
+    target: Object | None = None
+    service: Object | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +49,12 @@ def deployment(
     workload: Object,
     template: Object,
     hold: Hold,
-    service: Object | None = None,
+    theirs: Theirs | None = None,
 ) -> Object:
-    """The Deployment of one slot, at this version and scale; `service` is a target's."""
+    """The Deployment of one slot, at this version and scale; `theirs` of a target."""
+    beside = theirs or Theirs()
     chosen = labels(parsed, workload, hold.slot)
-    worn = carried(parsed, workload, hold.slot, service)
+    worn = carried(parsed, workload, hold.slot, (beside.service or {}).get("spec"))
     rest = {key: value for key, value in workload.items() if key not in _OURS}
     spec = {
         **rest,
@@ -53,13 +62,19 @@ def deployment(
         "selector": {"matchLabels": chosen},
         "template": _template(template, worn, hold.version),
     }
+    if hold.slot is not Slot.PRIMARY:
+        had = (template.get("metadata") or {}).get("labels") or {}
+        pods = spec["template"]
+        pods["spec"] = dict(pods.get("spec") or {})
+        scheduling.rename(pods["spec"], had, worn)
     name = parsed.names.deployments[hold.slot]
-    meta = _meta(parsed, name, hold.slot) | {
-        "annotations": {
-            **marks(hold.version, hold.order),
-            names.SINCE: str(hold.since),
-            names.SHAPE: compare.digest([rest, worn]),
-        }
+    meta, like = _meta(parsed, name, hold.slot), _like(beside.target)
+    meta["labels"] = {**like["labels"], **meta["labels"]}
+    meta["annotations"] = {
+        **like["annotations"],
+        **marks(hold.version, hold.order),
+        names.SINCE: str(hold.since),
+        names.SHAPE: compare.digest([rest, worn, *([like] if beside.target else ())]),
     }
     return _whole(names.DEPLOYMENTS, meta, spec=spec)
 
@@ -67,8 +82,8 @@ def deployment(
 def service(
     parsed: ParsedRollout, workload: Object, slot: Slot, found: Object | None = None
 ) -> Object:
-    """The Service of one slot; `found` is the spec of one that exists, for those beside it."""
-    given = dict(found or parsed.service)
+    """The Service of one slot; `found` is one that exists, for those beside it."""
+    given = dict((found or {}).get("spec") or parsed.service)
     if slot is not Slot.PRIMARY:
         given = {key: value for key, value in given.items() if key not in _ONE_SERVICE}
         given["ports"] = [
@@ -80,7 +95,10 @@ def service(
     if slot is not Slot.PRIMARY:
         ratio = parsed.provider == RATIO
         chosen = labels(parsed, workload, slot) if ratio else names.apart(chosen, slot)
-    meta = _meta(parsed, parsed.names.services[slot], slot)
+    meta, like = _meta(parsed, parsed.names.services[slot], slot), _like(found)
+    meta["labels"] = {**like["labels"], **meta["labels"]}
+    if like["annotations"]:
+        meta["annotations"] = like["annotations"]
     return _whole(names.SERVICES, meta, spec={**given, "selector": dict(chosen)})
 
 
@@ -193,6 +211,28 @@ def carried(
     # What the Service selects by must differ as well, or it would find this slot.
     by = (service or parsed.service).get("selector") or {}
     return {**names.apart(by, slot), **chosen}
+
+
+# Of the object itself, not of what it is for: who applied it, what a controller noted there, and
+# the name or address that only one can have.
+_OF_ONE = (
+    *(names.PREFIX, "kubectl.kubernetes.io/", "deployment.kubernetes.io/", "meta.helm.sh/"),
+    *("external-dns.alpha.kubernetes.io/", "service.beta.kubernetes.io/"),
+    *("argocd.argoproj.io/", "kustomize.toolkit.fluxcd.io/", "helm.toolkit.fluxcd.io/"),
+)
+
+
+def _like(obj: Object | None) -> dict[str, dict[str, str]]:
+    """Labels and annotations by which policies and monitors find an object of somebody else."""
+    meta = objects.metadata(obj) if obj else {}
+    return {
+        field: {
+            key: value
+            for key, value in (meta.get(field) or {}).items()
+            if not key.startswith(_OF_ONE)
+        }
+        for field in ("labels", "annotations")
+    }
 
 
 _OURS = ("replicas", "selector", "template", "paused")

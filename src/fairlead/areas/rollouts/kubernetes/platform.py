@@ -107,7 +107,7 @@ class Platform:
         if not parsed.is_target and parsed.provider != children.RATIO:
             own = children.service(parsed, workload, Slot.PRIMARY)
             await self._put_back(context, names.SERVICES, own)
-        theirs = found[0]["spec"] if parsed.is_target and found else None
+        theirs = found[0] if parsed.is_target and found else None
         beside = [Slot.CANARY, *([Slot.BASELINE] if parsed.spec.strategy.baseline else [])]
         for slot in beside:
             desired = children.service(parsed, workload, slot, theirs)
@@ -175,8 +175,11 @@ class Platform:
 
     def _deployment(self, context: RolloutContext, template: Object, hold: children.Hold) -> Object:
         workload = parse_cache.workload_of(context.parsed, context.snapshot)
-        found = context.snapshot.found(names.SERVICES, context.parsed.names.service)
-        theirs = found[0]["spec"] if context.parsed.is_target and found else None
+        theirs = None
+        if context.parsed.is_target:
+            found = context.snapshot.found(names.SERVICES, context.parsed.names.service)
+            target = observe_cluster.slot_of(context.parsed, Slot.PRIMARY, context.snapshot)
+            theirs = children.Theirs(target, found[0] if found else None)
         return children.deployment(context.parsed, workload, template, hold, theirs)
 
     async def keep(self, context: RolloutContext, version: Version, template: Object) -> None:

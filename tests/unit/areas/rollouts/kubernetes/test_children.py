@@ -120,3 +120,60 @@ def test_groups_and_limiters_are_of_the_namespace() -> None:
     assert (spec.group.name, spec.group.me) == ("bay/front", "shop")
     assert spec.limiter is not None
     assert spec.limiter.name == "bay/few"
+
+
+def test_rules_on_its_own_pods_follow_the_canary_s_labels() -> None:
+    obj = canary()
+    own, other = {"matchLabels": {"app": "shop"}}, {"matchLabels": {"app": "cache"}}
+    listed = {"matchExpressions": [{"key": "app", "operator": "In", "values": ["shop", "till"]}]}
+    spec = obj["spec"]["deploymentSpec"]["template"]["spec"]
+    spec["affinity"] = {
+        "podAntiAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [{"labelSelector": own}],
+            "preferredDuringSchedulingIgnoredDuringExecution": [
+                {"weight": 1, "podAffinityTerm": {"labelSelector": listed}}
+            ],
+        },
+        "podAffinity": {
+            "requiredDuringSchedulingIgnoredDuringExecution": [{"labelSelector": other}]
+        },
+    }
+    spec["topologySpreadConstraints"] = [{"maxSkew": 1, "labelSelector": own}]
+    before = copy.deepcopy(obj)
+
+    primary, second = (made(slot, obj)["spec"]["template"]["spec"] for slot in list(Slot)[:2])
+
+    told = str(second)
+    assert obj == before
+    assert primary["affinity"] == spec["affinity"]
+    assert told.count("'app': 'shop-canary'") == 2
+    assert "['shop-canary', 'till']" in told
+    assert second["affinity"]["podAffinity"] == spec["affinity"]["podAffinity"]
+
+
+def test_what_stands_beside_a_target_is_found_as_the_target_is() -> None:
+    obj = canary(targetRef={"name": "shop"}, service={"name": "shop", "port": 80})
+    workload = obj["spec"].pop("deploymentSpec")
+    del obj["spec"]["serviceSpec"]
+    meta = {
+        "labels": {"team": "shop", "fairlead.dev/x": "1", "argocd.argoproj.io/instance": "a"},
+        "annotations": {
+            "owner": "ada",
+            "deployment.kubernetes.io/revision": "3",
+            "external-dns.alpha.kubernetes.io/hostname": "shop.example.com",
+        },
+    }
+    service = {"metadata": meta, "spec": {"ports": [{"port": 80}], "selector": {"app": "shop"}}}
+    found = parsing.read(obj)
+    theirs = children.Theirs({"metadata": meta, "spec": workload}, service)
+    hold = children.Hold(Slot.CANARY, V1, 1, 1)
+
+    pods = children.deployment(found, workload, workload["template"], hold, theirs)
+    beside = children.service(found, workload, Slot.CANARY, service)
+
+    for one in (pods, beside):
+        assert one["metadata"]["labels"].items() >= {"team": "shop"}.items()
+        assert one["metadata"]["annotations"]["owner"] == "ada"
+        said = {**one["metadata"]["labels"], **one["metadata"]["annotations"]}
+        assert not [key for key in said if key.startswith(("argocd", "deployment", "external"))]
+    assert beside["spec"]["selector"] == {"app": "shop-canary"}
