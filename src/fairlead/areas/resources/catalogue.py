@@ -16,7 +16,7 @@ from fairlead import errors, values
 from fairlead.areas.resources.domain.model import Model
 from fairlead.areas.resources.domain.reading import ResourceType
 
-_FORMAT = 1
+_FORMAT = 2
 _AT = "@"
 _PREVIEW = "preview"
 _MOST_MODELS = 64

@@ -4,11 +4,12 @@ When to try again is the machine's to decide, so that whoever looks sees why a r
 """
 
 import asyncio
+import uuid
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from http import HTTPStatus
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -16,30 +17,25 @@ from fairlead import errors
 from fairlead.areas.resources import responses
 from fairlead.areas.resources.domain import references, urls
 from fairlead.areas.resources.domain.applied import Seal
-from fairlead.areas.resources.domain.model import Json, Model
+from fairlead.areas.resources.domain.model import Model
 from fairlead.areas.resources.domain.reconcile import messages
 from fairlead.areas.resources.domain.reconcile.draft import stream
 from fairlead.areas.resources.domain.reconcile.planning import Planned, looked, planned
 from fairlead.areas.resources.domain.requests import Request
+from fairlead.areas.resources.finding import Api, Finder
 from fairlead.clients.arm.client import Answer, Follow, Question
 from fairlead.engine import outbox
+from fairlead.engine.messages import StreamName
 
 _SECONDS = 75.0
 _FOR_EVER = 1_000_000_000
 _LONGEST_DELAY = timedelta(minutes=1)
-_NO_BODY = "the API shows no resource"
 _POST = "POST"
-_UNMAKEABLE = messages.Failure(
-    messages.ErrorClass.REFUSED, "it is made by POST, which is not built yet: make it by hand"
+_BEGUN = messages.Failure(
+    messages.ErrorClass.TRANSIENT, "it may have been made, and is looked for", unknown=True
 )
-
-
-class Api(Protocol):
-    """Where resources are."""
-
-    async def ask(self, question: Question) -> Answer: ...
-
-    async def follow(self, at: Follow, correlation: str = "") -> Answer: ...
+Begin = Callable[[StreamName, int], Awaitable[bool]]
+"""Of a creation's order: True for the first who says it, so that it is sent once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +49,8 @@ class ResourcePorts:
     seal: Seal
     secret: Callable[[str], str]
     """By name."""
+
+    begin: Begin
 
 
 def handlers(world: ResourcePorts) -> outbox.Handlers:
@@ -88,18 +86,19 @@ def _answered(
                 return await perform(_Work(world, context.idempotency_key), effect)
         except TimeoutError:
             away = errors.Unavailable(f"no answer within {_SECONDS:g} s", hint="it is tried again")
-            return messages.Failed(effect.order, responses.unperformed(away))
+            return messages.Failed(effect.order, _unknown(responses.unperformed(away)))
         except errors.FairleadError as error:
             return messages.Failed(effect.order, responses.unperformed(error))
 
     return performed
 
 
-class _Shown(NamedTuple):
-    """What the API has; None where it has none."""
+class _Compared(NamedTuple):
+    """What is there, held against what is declared."""
 
-    observed: Json | None
-    etag: str
+    finder: Finder
+    planned: Planned
+    given: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,27 +114,46 @@ class _Work:
         found = await self._compared(effect.declared, effect.last)
         if isinstance(found, messages.Failure):
             return messages.Failed(effect.order, found)
-        return messages.Seen(effect.order, found.observation)
+        return messages.Seen(effect.order, found.planned.observation, found.given)
 
     async def _looked(self, effect: messages.Read) -> object:
         told = effect.declared
-        self._model(told.type, told.version, told.id)
-        shown = await self._shown(told)
+        shown = await self._finder(told.type, told.version, told.id).shown(told, effect.last)
         if isinstance(shown, messages.Failure):
+            if shown.unknown:
+                # Somebody was asked to look for it, and now wants it forgotten.
+                return messages.Seen(effect.order, looked(None))
             return messages.Failed(effect.order, shown)
-        return messages.Seen(effect.order, looked(shown.observed))
+        given = shown.given if urls.is_unmade(told.id) else ""
+        return messages.Seen(effect.order, looked(shown.observed), given)
 
     async def write(self, effect: messages.Write) -> object:
+        told = effect.declared
+        if not urls.is_unmade(told.id):
+            return await self._written(effect)
+        # A worker that left or died may have sent it: only the first knows that nobody did.
+        first = await self.world.begin(stream(told.id), effect.order)
+        try:
+            answer = await self._written(effect, is_first=first)
+        except errors.FairleadError as error:
+            answer = messages.Failed(effect.order, responses.unperformed(error))
+        if first or isinstance(answer, messages.Accepted):
+            return answer
+        failure = answer.failure if isinstance(answer, messages.Failed) else _BEGUN
+        return messages.Failed(effect.order, replace(failure, unknown=True))
+
+    async def _written(
+        self, effect: messages.Write, *, is_first: bool = True
+    ) -> messages.Accepted | messages.Outdated | messages.Failed:
         """Only what was decided: whatever changed since then is decided anew."""
         found = await self._compared(effect.declared, effect.last)
         if isinstance(found, messages.Failure):
             return messages.Failed(effect.order, found)
-        plan, request = found.observation.plan, found.request
+        plan, request = found.planned.observation.plan, found.planned.request
         if plan is None or request is None or plan.digest != effect.digest:
             return messages.Outdated(effect.order)
         if request.method == _POST:
-            # Sent again after a cut it would make another one: the API gives each a name.
-            return messages.Failed(effect.order, _UNMAKEABLE)
+            return await self._made(effect, found.finder, request, is_first=is_first)
         answer = await self._sent(effect.declared.version, request)
         if answer.status == HTTPStatus.PRECONDITION_FAILED:
             return messages.Outdated(effect.order)
@@ -143,9 +161,35 @@ class _Work:
             return messages.Failed(effect.order, responses.failure(answer))
         return messages.Accepted(effect.order, _operation(answer), answer.retry_after)
 
+    async def _made(
+        self, effect: messages.Write, finder: Finder, request: Request, *, is_first: bool
+    ) -> messages.Accepted | messages.Failed:
+        """By POST, which makes another one each time: sent once, or with a key that says so."""
+        told, header = effect.declared, finder.model.type.repeat_header
+        if not is_first and not header:
+            return messages.Failed(effect.order, _BEGUN)
+        headers = {}
+        if header:
+            first = effect.last.creation or effect.order
+            headers[header] = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{stream(told.id)} {first}"))
+        asked = (_POST, request.url, told.version, request.body, headers, self.key)
+        try:
+            answer = await self.world.api.ask(Question(*asked))
+        except errors.Unavailable as error:
+            return messages.Failed(effect.order, _unknown(responses.unperformed(error)))
+        if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
+            failure = responses.failure(answer)
+            refused = HTTPStatus.BAD_REQUEST <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
+            if not refused or answer.status == HTTPStatus.REQUEST_TIMEOUT:
+                failure = _unknown(failure)
+            return messages.Failed(effect.order, failure)
+        given = finder.given(told, answer)
+        return messages.Accepted(effect.order, _operation(answer), answer.retry_after, given)
+
     async def delete(self, effect: messages.Delete) -> object:
-        self._model(effect.type, effect.version, effect.id)
-        question = Question("DELETE", effect.id, effect.version, correlation=self.key)
+        self._finder(effect.type, effect.version, effect.given or effect.id)
+        at = effect.given or effect.id
+        question = Question("DELETE", at, effect.version, correlation=self.key)
         answer = await self.world.api.ask(question)
         done = HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES
         if not done and not responses.is_absent(answer):
@@ -160,30 +204,21 @@ class _Work:
 
     async def _compared(
         self, declared: messages.Declared, last: messages.LastApplied
-    ) -> Planned | messages.Failure:
-        model = self._model(declared.type, declared.version, declared.id)
+    ) -> _Compared | messages.Failure:
+        finder = self._finder(declared.type, declared.version, declared.id)
         properties = references.resolved(declared.properties, self.world.secret)
-        shown = await self._shown(declared)
+        shown = await finder.shown(declared, last)
         if isinstance(shown, messages.Failure):
             return shown
+        given = shown.given if urls.is_unmade(declared.id) else ""
         complete = replace(declared, properties=properties)
-        found = planned(model, self.world.seal, complete, last, shown.observed)
+        known = replace(last, given=given or last.given)
+        found = planned(finder.model, self.world.seal, complete, known, shown.observed)
         if found.request is None or shown.observed is None or not shown.etag:
-            return found
+            return _Compared(finder, found, given)
         # The header is there where the body has none, and is what a condition is held against.
         named = msgspec.structs.replace(found.request, if_match=shown.etag)
-        return Planned(found.observation, named)
-
-    async def _shown(self, declared: messages.Declared) -> "_Shown | messages.Failure":
-        question = Question("GET", declared.id, declared.version, correlation=self.key)
-        answer = await self.world.api.ask(question)
-        if responses.is_absent(answer):
-            return _Shown(None, "")
-        if answer.status != HTTPStatus.OK:
-            return responses.failure(answer)
-        if not isinstance(answer.body, dict):
-            return messages.Failure(messages.ErrorClass.TRANSIENT, _NO_BODY)
-        return _Shown(answer.body, answer.etag)
+        return _Compared(finder, Planned(found.observation, named), given)
 
     async def _sent(self, version: str, request: Request) -> Answer:
         conditions = {"If-Match": request.if_match, "If-None-Match": request.if_none_match}
@@ -191,14 +226,18 @@ class _Work:
         asked = (request.method, request.url, version, request.body, headers, self.key)
         return await self.world.api.ask(Question(*asked))
 
-    def _model(self, type_: str, version: str, id_: str) -> Model:
+    def _finder(self, type_: str, version: str, id_: str) -> Finder:
         """Nothing is asked for but resources of the type, whatever a row says."""
         model = self.world.model(type_, version)
         if not urls.fits(model.type.url, id_):
             raise errors.Rejected(
                 f"not an id of {model.type.type}: {id_[:80]}", hint=f"as {model.type.url}"
             )
-        return model
+        return Finder(self.world.api, model, self.key)
+
+
+def _unknown(failure: messages.Failure) -> messages.Failure:
+    return replace(failure, unknown=True)
 
 
 def _operation(answer: Answer) -> messages.Operation | None:

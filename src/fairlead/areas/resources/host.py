@@ -7,29 +7,31 @@ import secrets
 import tempfile
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from http import HTTPStatus
 from pathlib import Path
 
 from fairlead import errors
 from fairlead import settings as settings_
 from fairlead.area import parts
-from fairlead.areas.resources import handlers, responses
+from fairlead.areas.resources import handlers
 from fairlead.areas.resources.catalogue import Models
 from fairlead.areas.resources.domain.applied import Seal
 from fairlead.areas.resources.domain.model import Json
-from fairlead.areas.resources.domain.reconcile.messages import ErrorClass
+from fairlead.areas.resources.domain.reconcile.messages import Begin, ErrorClass, Failure
+from fairlead.areas.resources.finding import Shown
 from fairlead.areas.resources.settings import ResourcesSettings
 from fairlead.clients import credentials
-from fairlead.clients.arm.client import Answer, Arm
+from fairlead.clients.arm.client import Arm
 from fairlead.clients.arm.identity import Application, ClientSecret, Credential, FileToken
+from fairlead.clients.arm.rest import Rest
 from fairlead.engine import outbox, service
-from fairlead.engine.messages import queue_name
+from fairlead.engine.messages import CommandId, StreamName, queue_name
 
 CATALOGUE = Path("resources") / "catalogue"
 _KEY = Path("resources") / "key"
 _KEY_BYTES = 32
 _SECRET = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9._-]{0,99}")
 _URL = "FAIRLEAD_RESOURCES_API_URL"
+_NO_CLOUD = "none"
 _TOKEN, _TENANT = "FAIRLEAD_RESOURCES_TOKEN_FILE", "FAIRLEAD_RESOURCES_TENANT"
 _CLOUDS = {
     "public": ("https://management.azure.com", "https://login.microsoftonline.com"),
@@ -41,6 +43,19 @@ _CLOUDS = {
 }
 
 
+@dataclass(slots=True)
+class Begun:
+    """Whether a creation was begun before, as the store knows it; used inside `with_engine`."""
+
+    engine: service.Engine | None = None
+
+    async def __call__(self, stream: StreamName, order: int) -> bool:
+        if self.engine is None:
+            raise errors.Unavailable("no engine is running", hint="it is tried again")
+        once = CommandId(f"begin {order} {stream}")
+        return not (await self.engine.submit(stream, Begin(order), once)).duplicate
+
+
 @dataclass(frozen=True, slots=True)
 class Host:
     """What this process needs to reconcile."""
@@ -48,6 +63,14 @@ class Host:
     arm: Arm
     ports: handlers.ResourcePorts
     queue: str
+    begun: Begun
+
+    @contextlib.asynccontextmanager
+    async def open(self, engine: service.Engine) -> AsyncIterator[None]:
+        """While an engine runs, which performs by this."""
+        self.begun.engine = engine
+        async with self.arm.open():
+            yield
 
     @property
     def queues(self) -> outbox.QueueHandlers:
@@ -60,8 +83,9 @@ def host(chosen: settings_.Settings) -> Host:
     arm = _arm(wanted)
     models = Models(folder / CATALOGUE)
     secret = Secrets(wanted.resources_secrets)
-    ports = handlers.ResourcePorts(arm, models.model, seal(chosen), secret)
-    return Host(arm, ports, queue_name("resources", _place(arm.url)))
+    begun = Begun()
+    ports = handlers.ResourcePorts(arm, models.model, seal(chosen), secret, begun)
+    return Host(arm, ports, queue_name("resources", _place(arm.url)), begun)
 
 
 def platform(chosen: settings_.Settings) -> parts.Platform | None:
@@ -71,12 +95,7 @@ def platform(chosen: settings_.Settings) -> parts.Platform | None:
         return None
     made = host(chosen)
 
-    @contextlib.asynccontextmanager
-    async def background(_: service.Engine) -> AsyncIterator[None]:
-        async with made.arm.open():
-            yield
-
-    return parts.Platform(made.queues, background)
+    return parts.Platform(made.queues, made.open)
 
 
 def seal(chosen: settings_.Settings) -> Seal:
@@ -87,21 +106,16 @@ def seal(chosen: settings_.Settings) -> Seal:
     return Seal(_key(chosen.store.state_dir.expanduser() / _KEY))
 
 
-def shown(answer: Answer, id_: str) -> Json | None:
+def shown(found: Shown | Failure, id_: str) -> Json | None:
     """The resource; None where there is none."""
-    if responses.is_absent(answer):
-        return None
-    if answer.status != HTTPStatus.OK:
-        failure = responses.failure(answer)
-        waits = failure.kind in (ErrorClass.TRANSIENT, ErrorClass.THROTTLED, ErrorClass.BUSY)
-        kind = errors.Unavailable if waits else errors.Rejected
-        raise kind(
-            f"the API does not show {id_}: {failure.message}",
-            hint="is it the id of a resource, and does the API know this version and us?",
-        )
-    if not isinstance(answer.body, dict):
-        raise errors.Unavailable(f"the API shows no resource: {id_}", hint=f"check {_URL}")
-    return answer.body
+    if isinstance(found, Shown):
+        return found.observed
+    waits = found.kind in (ErrorClass.TRANSIENT, ErrorClass.THROTTLED, ErrorClass.BUSY)
+    kind = errors.Unavailable if waits else errors.Rejected
+    raise kind(
+        f"the API does not show {id_}: {found.message}",
+        hint="is it the id of a resource, and does the API know this version and us?",
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,13 +140,25 @@ class Secrets:
 
 
 def _arm(wanted: ResourcesSettings) -> Arm:
+    if wanted.resources_cloud == _NO_CLOUD:
+        return _rest(wanted)
     if wanted.resources_cloud not in _CLOUDS:
-        raise errors.Rejected(
-            f"no such cloud: {wanted.resources_cloud[:40]}", hint=f"use {', '.join(_CLOUDS)}"
-        )
+        known = ", ".join((*_CLOUDS, _NO_CLOUD))
+        raise errors.Rejected(f"no such cloud: {wanted.resources_cloud[:40]}", hint=f"use {known}")
     api, login = _CLOUDS[wanted.resources_cloud]
     api = (wanted.resources_api_url or api).rstrip("/")
     return Arm(api, _credential(wanted, api, wanted.resources_login_url or login), _URL)
+
+
+def _rest(wanted: ResourcesSettings) -> Arm:
+    if not wanted.resources_api_url or not wanted.resources_token_file:
+        raise errors.Rejected(
+            "an API of no cloud, and not said which, or as whom to ask it",
+            hint=f"set {_URL} and {_TOKEN}",
+        )
+    token = FileToken(Path(wanted.resources_token_file).expanduser())
+    url = wanted.resources_api_url.rstrip("/")
+    return Rest(url, token, _URL, token_header=wanted.resources_token_header)
 
 
 def _credential(wanted: ResourcesSettings, api: str, login: str) -> Credential:

@@ -29,11 +29,17 @@ class CloudResource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
 
     kind: Literal["cloud-resource"]
     type: _Name
-    resource_id: _Name
-    """Where it stands: the URL of its type with names in it."""
-
     properties: Json
     """Its body, as the type describes it; secrets by name."""
+
+    resource_id: str = ""
+    """Where it stands: the URL of its type with names in it. The last may be a name of ours in
+    braces, where the API gives the id."""
+
+    owner: str = ""
+    """The id of what it stands in, with `name` instead of `resourceId`."""
+
+    name: str = ""
 
     api_version: str = ""
     """The newest that was ingested where it is left out."""
@@ -46,6 +52,9 @@ class CloudResource(msgspec.Struct, frozen=True, forbid_unknown_fields=True, ren
 
     refresh: str = "1h"
     """How often it is looked at though nothing was declared anew; or never."""
+
+    mark: str = ""
+    """A property by which one that the API names is known as ours; else in its labels or tags."""
 
     @property
     def wanted_type(self) -> str:
@@ -61,20 +70,20 @@ def declared(model: Model, wanted: CloudResource) -> Declared:
     unnamed = references.resolved(wanted.properties, lambda name: name)
     problems = [_in_body(each) for each in words.problems(model, unnamed)]
     problems += [_in_body(each) for each in references.problems(model, wanted.properties)]
-    if not urls.fits(model.type.url, wanted.resource_id):
-        message = f"not an id of {model.type.type}"
-        problems.append(Problem("resourceId", message, f"it looks like {model.type.url}"))
+    id_, unfit = _place(model, wanted)
+    problems += unfit
     if problems:
         raise errors.Invalid(problems)
     every = None if wanted.refresh == _NEVER else duration(wanted.refresh, "refresh")
     return Declared(
         model.type.type,
         model.type.version,
-        wanted.resource_id,
+        id_,
         wanted.properties,
         wanted.policies,
         wanted.deletion == _RETAIN,
         every,
+        wanted.mark,
     )
 
 
@@ -91,6 +100,21 @@ def plan(
         if frozen:
             raise errors.Invalid([_in_body(each) for each in frozen])
     return planned(model, seal, wanted, last, observed).request
+
+
+def _place(model: Model, wanted: CloudResource) -> tuple[str, list[Problem]]:
+    """Its id, and what is wrong with that."""
+    looks, field_ = f"it looks like {model.type.url}", "resourceId"
+    id_ = wanted.resource_id
+    if wanted.owner or wanted.name:
+        field_ = "owner"
+        id_ = "" if id_ else urls.below(model.type.url, wanted.owner, wanted.name) or ""
+        looks = f"give an owner and a name, and no resourceId; {looks}"
+    if not urls.fits(model.type.url, id_):
+        return id_, [Problem(field_, f"not an id of {model.type.type}", looks)]
+    if urls.is_unmade(id_) and not model.type.create:
+        return id_, [Problem(field_, "this API lets us name it", "write the name without braces")]
+    return id_, []
 
 
 def _in_body(problem: Problem) -> Problem:

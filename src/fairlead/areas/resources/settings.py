@@ -10,7 +10,9 @@ class ResourcesSettings:
     """The API of a cloud."""
 
     resources_cloud: str = setting(
-        "public", "Azure's cloud: public, usgovernment or china; it says both URLs below."
+        "public",
+        "Azure's cloud: public, usgovernment or china; it says both URLs below. Or none: any other"
+        " API with create, read, update and delete.",
     )
     resources_api_url: str = setting(
         "", "The API that resources are in, if it is none of those, such as another's or a proxy."
@@ -18,6 +20,9 @@ class ResourcesSettings:
     resources_login_url: str = setting("", "Who gives out tokens, if it is none of those.")
     resources_token_file: str = setting(
         "", "File with a bearer token for it, read at every call, so that it may be rotated."
+    )
+    resources_token_header: str = setting(
+        "Authorization", "The header for it, where an API of no cloud takes another."
     )
     resources_tenant: str = setting("", "Tenant of an app registration, instead of a token.")
     resources_client_id: str = setting("", "Its client id.")

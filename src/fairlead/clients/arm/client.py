@@ -13,7 +13,7 @@ from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from typing import Any
-from urllib.parse import quote, urlencode, urljoin, urlsplit
+from urllib.parse import quote, unquote, urlencode, urljoin, urlsplit
 
 import aiohttp
 import msgspec
@@ -66,6 +66,12 @@ class Answer:
     request_id: str = ""
     """By which the API's own people find it."""
 
+    location: str = ""
+    """The id of what was made, where a header tells."""
+
+    next_page: str = ""
+    """The link to what comes next in a list, where a header tells."""
+
 
 @dataclass(slots=True)
 class Arm:
@@ -91,8 +97,7 @@ class Arm:
 
     async def ask(self, question: Question) -> Answer:
         """Unavailable where nothing came back; whether it was done is not known then."""
-        path = quote(question.id, safe=_SAFE)
-        at = f"{self.url.rstrip('/')}{path}?{urlencode({'api-version': question.version})}"
+        at = f"{self.url.rstrip('/')}{quote(question.id, safe=_SAFE)}{self._query(question)}"
         return await self._authorised(question, at)
 
     async def follow(self, at: Follow, correlation: str = "") -> Answer:
@@ -101,6 +106,12 @@ class Arm:
                 "the URL of an operation is of another API", hint=f"check {self.setting}"
             )
         return await self._authorised(Question("GET", "", "", correlation=correlation), at.url)
+
+    def _query(self, question: Question) -> str:
+        return f"?{urlencode({'api-version': question.version})}"
+
+    def _authorisation(self, token: str) -> dict[str, str]:
+        return {"Authorization": f"Bearer {token}"}
 
     async def _authorised(self, question: Question, url: str) -> Answer:
         if self._session is None:
@@ -125,7 +136,7 @@ class Arm:
     async def _sent(self, question: Question, url: str, token: str) -> Answer:
         assert self._session is not None
         headers = {
-            "Authorization": f"Bearer {token}",
+            **self._authorisation(token),
             "Accept": "application/json",
             "User-Agent": f"fairlead/{__version__}",
             "x-ms-client-request-id": str(uuid.uuid4()),
@@ -152,7 +163,20 @@ class Arm:
             self._follow(answer, asked),
             _retry_after(headers.get(_RETRY, "")),
             headers.get("x-ms-request-id", ""),
+            *self._links(answer, asked),
         )
+
+    def _links(self, answer: aiohttp.ClientResponse, asked: str) -> tuple[str, str]:
+        """The id of what was made, and the next page of a list, where they are of this API."""
+        following = answer.links.get("next")
+        made, more = "", str(following.get("url", "")) if following else ""
+        if answer.status == HTTPStatus.CREATED and answer.headers.get(_LOCATION):
+            url = urljoin(asked, answer.headers[_LOCATION])
+            base = urlsplit(self.url).path.rstrip("/")
+            path = urlsplit(url).path
+            if self._is_own(url) and path.startswith(f"{base}/"):
+                made = unquote(path.removeprefix(base))
+        return made, more
 
     def _follow(self, answer: aiohttp.ClientResponse, asked: str) -> Follow | None:
         """Azure's own header first, whatever the status; Location only of what is not done."""

@@ -39,7 +39,19 @@ def ports(
     cloud.tokens["a-token"] = 1_000_000
     (folder / "token").write_text("a-token\n")
     arm = Arm(cloud.url, FileToken(folder / "token"), "FAIRLEAD_RESOURCES_API_URL")
-    return handlers.ResourcePorts(arm, lambda _, __: model, SEAL, secrets.__getitem__)
+    return handlers.ResourcePorts(arm, lambda _, __: model, SEAL, secrets.__getitem__, Once())
+
+
+@dataclass
+class Once:
+    """Who says it first, as a store without crashes knows it."""
+
+    said: set[tuple[str, int]] = field(default_factory=set)
+
+    async def __call__(self, name: str, order: int) -> bool:
+        first = (name, order) not in self.said
+        self.said.add((name, order))
+        return first
 
 
 @dataclass
@@ -50,6 +62,7 @@ class Driven:
     performers: Mapping[type, outbox.Handler]
     story: Story = field(default_factory=Story)
     pending: list[Any] = field(default_factory=list)
+    id: str = ID
 
     async def tell(self, *commands: Any) -> "Driven":
         for each in commands:
@@ -73,7 +86,7 @@ class Driven:
 
     async def perform(self) -> None:
         effect = self.pending.pop(0)
-        context = outbox.EffectContext(stream(ID), "1-2-3", 1)
+        context = outbox.EffectContext(stream(self.id), "1-2-3", 1)
         answer = await self.performers[type(effect)].perform(effect, context)
         self.story.tell(answer)
         self.pending += self.story.last.effects

@@ -9,7 +9,7 @@ import pytest
 
 from fairlead import errors
 from fairlead.areas.resources import handlers
-from fairlead.areas.resources.domain.model import Json, Model
+from fairlead.areas.resources.domain.model import Json
 from fairlead.areas.resources.domain.reconcile import messages
 from fairlead.areas.resources.domain.reconcile.draft import stream
 from fairlead.areas.resources.domain.reconcile.messages import Apply, ErrorClass, Refresh, Remove
@@ -17,7 +17,6 @@ from fairlead.areas.resources.domain.reconcile.state import Phase
 from fairlead.engine import outbox
 from fairlead.engine.messages import stream_name
 from tests.simulated_cloud import Behaviour, SimulatedCloud, Style
-from tests.unit.areas.resources import swagger
 from tests.unit.areas.resources.domain import scale_set
 from tests.unit.areas.resources.driven import APPLY, ID, SPEC, declared, driven, ports
 
@@ -262,24 +261,6 @@ async def test_a_plan_says_what_then_is_sent_and_nothing_else(tmp_path: Path) ->
         await one.tell(Refresh())
 
     assert [each.method for each in _plans(one.story.events)] == one.wrote == ["PUT", "PATCH"]
-
-
-async def test_what_would_be_made_twice_if_it_were_sent_twice_is_not_made(tmp_path: Path) -> None:
-    body, shown = swagger.ref("Set"), swagger.operation(shown=swagger.ref("Set"))
-    paths = {
-        f"{swagger.SCOPE}/sets": {"post": swagger.operation(body)},
-        f"{swagger.SCOPE}/sets/{{name}}": {"get": shown, "patch": swagger.operation(body)},
-    }
-    (found,) = swagger.read(swagger.swagger(paths, scale_set.DEFINITIONS))
-    async with driven(SimulatedCloud(), tmp_path, Model.of(found)) as one:
-        await one.tell(APPLY)
-
-        assert (one.phase, one.wrote) == (Phase.FAILED, [])
-        assert one.story.state.failure is not None
-        assert "made by POST" in one.story.state.failure.message
-        one.cloud.put(ID, {"tags": {"tag1": "theirs"}})
-        await one.tell(Refresh())
-        assert (one.phase, one.wrote) == (Phase.READY, ["PATCH"])
 
 
 async def test_effects_of_another_resource_are_refused(tmp_path: Path) -> None:

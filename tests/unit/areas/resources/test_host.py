@@ -8,8 +8,11 @@ import pytest
 
 from fairlead import bootstrap, errors
 from fairlead.areas.resources import host
-from fairlead.clients.arm.client import Answer
+from fairlead.areas.resources.domain.reconcile.draft import stream
+from fairlead.areas.resources.domain.reconcile.messages import ErrorClass, Failure
+from fairlead.areas.resources.finding import Shown
 from fairlead.clients.arm.identity import ClientSecret, FileToken
+from fairlead.clients.arm.rest import Rest
 from fairlead.settings import Settings
 
 APP = {
@@ -68,7 +71,7 @@ def test_an_unknown_cloud_is_refused_with_those_there_are(tmp_path: Path) -> Non
     with pytest.raises(errors.Rejected, match="no such cloud: moon") as told:
         host.host(settings(tmp_path, FAIRLEAD_RESOURCES_CLOUD="moon", **APP))
 
-    assert told.value.hint == "use public, usgovernment, china"
+    assert told.value.hint == "use public, usgovernment, china, none"
 
 
 async def test_a_process_performs_resources_only_where_somebody_is_named(tmp_path: Path) -> None:
@@ -115,24 +118,42 @@ def test_secrets_are_files_of_one_folder(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("answer", "fate"),
+    ("kind", "fate"),
     [
-        (Answer(400, None), errors.Rejected),
-        (Answer(401, None), errors.Rejected),
-        (Answer(429, None), errors.Unavailable),
-        (Answer(503, None), errors.Unavailable),
-        (Answer(200, []), errors.Unavailable),
-        (Answer(200, None), errors.Unavailable),
+        (ErrorClass.REFUSED, errors.Rejected),
+        (ErrorClass.CREDENTIALS, errors.Rejected),
+        (ErrorClass.THROTTLED, errors.Unavailable),
+        (ErrorClass.TRANSIENT, errors.Unavailable),
     ],
 )
 def test_what_is_no_answer_is_told_by_its_fate(
-    answer: Answer, fate: type[errors.FairleadError]
+    kind: ErrorClass, fate: type[errors.FairleadError]
 ) -> None:
-    with pytest.raises(fate, match="/sets/a"):
-        host.shown(answer, "/sets/a")
+    with pytest.raises(fate, match="/sets/a: no"):
+        host.shown(Failure(kind, "no"), "/sets/a")
 
 
 def test_what_is_not_there_is_none() -> None:
-    assert host.shown(Answer(404, {}), "/sets/a") is None
-    assert host.shown(Answer(410, None), "/sets/a") is None
-    assert host.shown(Answer(200, {"name": "a"}), "/sets/a") == {"name": "a"}
+    assert host.shown(Shown(None), "/sets/a") is None
+    assert host.shown(Shown({"name": "a"}), "/sets/a") == {"name": "a"}
+
+
+def test_an_api_of_no_cloud_needs_a_url_and_a_token(tmp_path: Path) -> None:
+    none, url = (
+        {"FAIRLEAD_RESOURCES_CLOUD": "none"},
+        {"FAIRLEAD_RESOURCES_API_URL": "https://a.b/v1"},
+    )
+    token = {"FAIRLEAD_RESOURCES_TOKEN_FILE": "/run/token"}
+
+    for half in (url, token):
+        with pytest.raises(errors.Rejected, match="of no cloud"):
+            host.host(settings(tmp_path, **none, **half))
+    made = host.host(settings(tmp_path, **none, **url, **token))
+
+    assert isinstance(made.arm, Rest)
+    assert (made.arm.url, made.queue) == ("https://a.b/v1", "resources@a.b-v1")
+
+
+async def test_without_an_engine_nothing_is_begun() -> None:
+    with pytest.raises(errors.Unavailable):
+        await host.Begun()(stream("/robots/{welder}"), 1)

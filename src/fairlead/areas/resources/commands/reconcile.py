@@ -25,8 +25,8 @@ from fairlead.areas.resources.domain.reconcile import events, messages
 from fairlead.areas.resources.domain.reconcile.draft import stream
 from fairlead.areas.resources.domain.reconcile.messages import Declared, LastApplied
 from fairlead.areas.resources.domain.reconcile.state import Phase
+from fairlead.areas.resources.finding import Finder, Shown
 from fairlead.areas.resources.settings import ResourcesSettings
-from fairlead.clients.arm.client import Question
 from fairlead.console import clients, options, printing
 from fairlead.console.files import Document
 from fairlead.engine import service, visibility
@@ -126,14 +126,15 @@ def _in_file(file: str) -> Json | None:
 
 
 def asked(wanted: Declared) -> Json | None:
+    """What the API has of it, where it can be told which one that is."""
     made = hosts.host(options.settings())
+    model = made.ports.model(wanted.type, wanted.version)
 
-    async def ask() -> Json | None:
+    async def ask() -> Shown | messages.Failure:
         async with made.arm.open():
-            answer = await made.arm.ask(Question("GET", wanted.id, wanted.version))
-        return hosts.shown(answer, wanted.id)
+            return await Finder(made.arm, model).shown(wanted, _last(wanted.id))
 
-    return asyncio.run(ask())
+    return hosts.shown(asyncio.run(ask()), wanted.id)
 
 
 def known(id_: str) -> visibility.StreamView | None:
@@ -167,7 +168,7 @@ async def run(id_: str, told: Sequence[Any], seconds: float) -> Outcome:
     kept = installation.store(chosen.store)
     await asyncio.to_thread(kept.migrate)
     parts = service.Parts(kept, installation.machines, queues=made.queues)
-    async with made.arm.open(), service.Engine(parts).running() as engine:
+    async with service.Engine(parts).running() as engine, made.open(engine):
         name, before = stream(id_), await _seen(engine, stream(id_))
         for command in told:
             unique = CommandId(f"cli {secrets.token_hex(16)}")

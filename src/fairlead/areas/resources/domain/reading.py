@@ -25,6 +25,7 @@ _READS = {"GET", "HEAD"}
 _WRITES = {"PUT", "PATCH"}
 _UNSAID = "default"
 _JSON = "json"
+_REPEATS = {"idempotency-key", "x-idempotency-key", "idempotencykey", "repeatability-request-id"}
 
 
 class ResourceType(msgspec.Struct, frozen=True):
@@ -47,6 +48,11 @@ class ResourceType(msgspec.Struct, frozen=True):
     """Where a POST makes one, where the server gives the name."""
 
     properties: list[ClassifiedProperty]
+    is_listed: bool = False
+    """Whether GET of what it is in shows all of them."""
+
+    repeat_header: str = ""
+    """That makes a POST said twice count once; empty where the API takes none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,6 +155,8 @@ class _Reader:
             paging=self._paging(url),
             create=create,
             properties=self.classifier.classified(methods, self.overrides.get(type_, {})),
+            is_listed="GET" in self._collected(url),
+            repeat_header=self._repeat_header(self.operations[create].at["POST"]) if create else "",
         )
 
     def _shown(self, at: Mapping[str, Located]) -> Properties:
@@ -186,11 +194,24 @@ class _Reader:
         return None
 
     def _paging(self, url: str) -> str | None:
-        listed = self.operations.get(urls.collection(url) or "")
-        marked = listed.at["GET"].node.get("x-ms-pageable") if listed and "GET" in listed.at else 0
+        listed = self._collected(url).get("GET")
+        marked = listed.node.get("x-ms-pageable") if listed else None
         if not isinstance(marked, dict):
             return None
         return str(marked.get("nextLinkName") or "") or None
+
+    def _collected(self, url: str) -> Mapping[str, Located]:
+        """What can be asked of all resources of this URL together."""
+        known = self.operations.get(urls.collection(url) or "")
+        return known.at if known else {}
+
+    def _repeat_header(self, at: Located) -> str:
+        for each in at.node["parameters"]:
+            said = self.documents.resolved(at.part(each)).node
+            name = str(said.get("name") or "")
+            if said.get("in") == "header" and name.lower() in _REPEATS:
+                return name
+        return ""
 
 
 def _above(url: str, tree: Mapping[str, urls.Node], resources: set[str]) -> str | None:

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from fairlead.areas.resources.domain import merging
+from fairlead.areas.resources.domain import marks, merging, urls
 from fairlead.areas.resources.domain.delta import Change
 from fairlead.areas.resources.domain.model import Json, Model, Place, written
 
@@ -37,11 +37,12 @@ class Request(msgspec.Struct, frozen=True, omit_defaults=True):
     """`*` where it must not be there: what somebody else made in between stays as it is."""
 
 
-def create(model: Model, url: str, spec: Json) -> Request:
-    """Of what is not there yet; the body is the spec."""
-    method: Literal["PUT", "POST"] = "PUT" if "PUT" in model.type.verbs else "POST"
-    only_new = "*" if method == "PUT" else ""
-    return Request(method, url, [Reason("", "it does not exist")], spec, if_none_match=only_new)
+def create(model: Model, url: str, spec: Json, mark: str = "") -> Request:
+    """Of what is not there yet; the body is the spec, with our mark where the API gives the id."""
+    reasons = [Reason("", "it does not exist")]
+    if not urls.is_unmade(url):
+        return Request("PUT", url, reasons, spec, if_none_match="*")
+    return Request("POST", urls.within(url), reasons, marks.marked(model, mark, url, spec))
 
 
 def update(

@@ -85,8 +85,28 @@ def collection(url: str) -> str | None:
     return head if _PARAMETER.fullmatch(last) else None
 
 
+def is_unmade(id_: str) -> bool:
+    """`/robots/{ours}`: a name of ours stands where the API will give one."""
+    return _PARAMETER.fullmatch(id_.rpartition("/")[2]) is not None
+
+
+def within(id_: str) -> str:
+    """What it stands in."""
+    return id_.rstrip("/").rpartition("/")[0]
+
+
+def below(template: str, owner: str, name: str) -> str | None:
+    """The id of one with this name in its owner; None where none can stand there."""
+    known = template.strip("/").split("/")
+    made = "/".join((*owner.strip("/").split("/"), *known[len(owner.strip("/").split("/")) : -1]))
+    id_ = f"/{made}/{name}"
+    return id_ if fits(template, id_) else None
+
+
 def fits(template: str, id_: str) -> bool:
     """Whether an id is this URL with names in it: nothing else may be asked for by it."""
+    if is_unmade(id_) and _PARAMETER.fullmatch(template.rpartition("/")[2]):
+        id_ = f"{within(id_)}/{id_.rpartition('/')[2][1:-1]}"
     parts, names = segments(template), id_.strip("/").split("/")
     if not id_.startswith("/") or len(parts) != len(names):
         return False

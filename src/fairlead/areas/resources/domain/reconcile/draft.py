@@ -29,6 +29,9 @@ MACHINE = "resource"
 DEADLINE = dt.timedelta(hours=4)
 """An operation that has not ended by then is no longer asked for."""
 
+LOOKED_FOR = dt.timedelta(minutes=1)
+"""So long after a creation of unknown end no other one is sent."""
+
 VERIFICATIONS = 5
 """What reads show after so many tries is believed: an API may answer with what was."""
 
@@ -82,10 +85,15 @@ class Draft:
         order = self.state.order
         self.effects.append(messages.Write(order, self.declared, last, plan.digest))
 
+    def name(self, given: str) -> None:
+        if given and given != self.state.last.given:
+            self.record(happened.Named(given))
+
     def delete(self) -> None:
         self.record(happened.DeletionStarted(self.next, self.now))
         told = self.declared
-        asked = messages.Delete(self.state.order, told.type, told.version, told.id)
+        given = self.state.last.given
+        asked = messages.Delete(self.state.order, told.type, told.version, told.id, given)
         self.effects.append(asked)
 
     def poll(self) -> None:

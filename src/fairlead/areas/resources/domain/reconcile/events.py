@@ -55,6 +55,13 @@ class DeletionStarted:
 
 
 @dataclass(frozen=True, slots=True)
+class Named:
+    """Event: the API gave it an id."""
+
+    given: str
+
+
+@dataclass(frozen=True, slots=True)
 class OperationStarted:
     """Event: the API has taken the request, and works on it."""
 
@@ -146,6 +153,7 @@ Event = (
     | ReadStarted
     | WriteStarted
     | DeletionStarted
+    | Named
     | OperationStarted
     | PollStarted
     | OperationAwaited

@@ -10,11 +10,13 @@ there decides what is still to be done. What was applied last is remembered only
 """
 
 import datetime as dt
+from dataclasses import replace
 from typing import assert_never
 
 from fairlead import errors
 from fairlead.areas.resources.domain.reconcile import events, messages
 from fairlead.areas.resources.domain.reconcile.draft import (
+    LOOKED_FOR,
     MACHINE,
     VERIFICATIONS,
     Draft,
@@ -30,7 +32,13 @@ from fairlead.areas.resources.domain.reconcile.messages import (
     Observation,
     Progress,
 )
-from fairlead.areas.resources.domain.reconcile.state import SENDING, Phase, Resource, evolve
+from fairlead.areas.resources.domain.reconcile.state import (
+    POST,
+    SENDING,
+    Phase,
+    Resource,
+    evolve,
+)
 from fairlead.engine import machine
 from fairlead.engine.messages import Decision, StreamName
 
@@ -47,6 +55,8 @@ def decide(state: Resource, command: Command, now: dt.datetime) -> Decision:
             _remove(draft, by)
         case messages.Refresh():
             _refresh(draft)
+        case messages.Begin():
+            pass
         case messages.Wake(order):
             if order == state.order and state.until is not None:
                 _woken(draft)
@@ -124,7 +134,8 @@ def _drop(draft: Draft, why: str) -> None:
 
 def _answered(draft: Draft, command: _Answer) -> None:
     match command:
-        case messages.Seen(_, observation):
+        case messages.Seen(_, observation, given):
+            draft.name(given)
             _seen(draft, observation)
         case messages.Accepted() | messages.Outdated():
             if draft.state.phase is Phase.WRITING:
@@ -148,7 +159,9 @@ def _seen(draft: Draft, observation: Observation) -> None:
 def _taken(draft: Draft, command: messages.Accepted | messages.Outdated) -> None:
     if isinstance(command, messages.Outdated):
         _failed(draft, busy(command.why or "it changed since it was read"))
-    elif command.operation is not None:
+        return
+    draft.name(command.given)
+    if command.operation is not None:
         draft.operate(command.operation, command.retry_after)
     else:
         _written(draft)
@@ -163,11 +176,19 @@ def _read(draft: Draft, seen: Observation) -> None:
         draft.delete()
     elif seen.plan is None:
         _rest(draft, seen)
+    elif seen.plan.method == POST and _may_be_made(draft):
+        draft.back_off(replace(busy("it may have been made, and is looked for"), unknown=True))
     elif (unkept := {each.path for each in seen.plan.reasons}) <= {*draft.state.unkept}:
         told = ", ".join(sorted(unkept))
         draft.back_off(refused(f"the API takes a value and does not keep it: {told}"))
     else:
         draft.write(seen.plan, seen)
+
+
+def _may_be_made(draft: Draft) -> bool:
+    """An API that answers from copies may show only later what a request made."""
+    wrote, last = draft.state.wrote, draft.state.last
+    return bool((last.creation or last.given) and wrote and draft.now < wrote + LOOKED_FOR)
 
 
 def _rest(draft: Draft, seen: Observation) -> None:
@@ -198,8 +219,12 @@ def _verified(draft: Draft, seen: Observation) -> None:
 
 
 def _written(draft: Draft) -> None:
-    draft.record(events.Written())
     sent = draft.state.sent
+    if sent is not None and sent.repeats:
+        # What is there may have been made of an older spec: its difference is no whim of the API.
+        _drop(draft, "it was asked for twice")
+        return
+    draft.record(events.Written())
     if draft.state.removing and sent is not None and sent.plan is not None:
         _part(draft)
     else:

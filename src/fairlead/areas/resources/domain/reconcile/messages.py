@@ -34,6 +34,9 @@ class Declared:
     refresh: dt.timedelta | None = HOUR
     """How often it is looked at though nothing was declared anew; None: never."""
 
+    mark: str = ""
+    """Where a resource that the API names is marked as ours; empty: in its tags or labels."""
+
 
 @dataclass(frozen=True, slots=True)
 class LastApplied:
@@ -47,6 +50,12 @@ class LastApplied:
 
     settled: Mapping[str, Any] = field(default_factory=dict)
     """What the API made of values that it took, by their path."""
+
+    given: str = ""
+    """The id that the API gave, where it gives one."""
+
+    creation: int = 0
+    """The order of a creation whose end was never heard of: another could make a second one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,6 +124,9 @@ class Failure:
     retry_after: dt.timedelta | None = None
     """What the API asked for."""
 
+    unknown: bool = False
+    """Whether what was asked for may have been done all the same."""
+
 
 class Style(StrEnum):
     """How the end of an operation is told."""
@@ -155,11 +167,23 @@ class Refresh:
 
 
 @dataclass(frozen=True, slots=True)
+class Begin:
+    """Command: the creation of this order is sent now.
+
+    It changes nothing, but its id is kept: whoever says it again hears that somebody did before.
+    """
+
+    order: int
+
+
+@dataclass(frozen=True, slots=True)
 class Seen:
     """Command, the answer to Read."""
 
     order: int
     observation: Observation
+    given: str = ""
+    """The id under which it was found, where the API gives one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,6 +195,8 @@ class Accepted:
     """None where it is done already, or the resource itself tells."""
 
     retry_after: dt.timedelta | None = None
+    given: str = ""
+    """The id that the API gave it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,6 +273,7 @@ class Delete:
     type: str
     version: str
     id: str
+    given: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,5 +285,5 @@ class Poll:
     operation: Operation
 
 
-Command = Apply | Remove | Refresh | Seen | Accepted | Outdated | Polled | Failed | Wake
+Command = Apply | Remove | Refresh | Begin | Seen | Accepted | Outdated | Polled | Failed | Wake
 Effect = Read | Write | Delete | Poll

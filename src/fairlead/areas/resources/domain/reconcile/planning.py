@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from fairlead.areas.resources.domain import requests, validation
+from fairlead.areas.resources.domain import requests, urls, validation
 from fairlead.areas.resources.domain.applied import Seal, with_attempted
 from fairlead.areas.resources.domain.delta import Differ, Known
 from fairlead.areas.resources.domain.model import Json, Model, found
@@ -20,6 +20,7 @@ from fairlead.areas.resources.domain.reconcile.messages import (
 )
 from fairlead.areas.resources.domain.requests import Request
 
+_NAMELESS = "it does not exist, and the API gives the id: end resourceId in {NAME} to make one"
 _STATE = ("properties", "provisioningState")
 _FAILED = frozenset({"failed", "canceled"})
 _DONE = _FAILED | {"succeeded"}
@@ -39,7 +40,9 @@ def planned(
     spec = declared.properties
     sealed = seal.sealed(model, spec)
     if observed is None:
-        first = requests.create(model, declared.id, spec)
+        if not urls.is_unmade(declared.id) and "PUT" not in model.type.verbs:
+            return Planned(Observation(exists=False, plan=None, sealed=sealed, broken=_NAMELESS))
+        first = requests.create(model, declared.id, spec, declared.mark)
         return Planned(Observation(exists=False, plan=_plan(seal, first), sealed=sealed), first)
     # Where nothing was applied yet, it takes over what is there: only differences count.
     applied = sealed if last.applied is None else last.applied
@@ -50,7 +53,8 @@ def planned(
     changes = differ.changes(spec, known)
     state = _state(observed)
     broken = _frozen(model, seal, spec, last, observed)
-    request = None if broken else requests.update(model, declared.id, spec, observed, changes)
+    at = last.given or declared.id
+    request = None if broken else requests.update(model, at, spec, observed, changes)
     if request is None and state.lower() in _FAILED:
         broken = broken or f"the API could not bring it there: {state}"
     observation = Observation(

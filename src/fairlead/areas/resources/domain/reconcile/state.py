@@ -19,6 +19,7 @@ from fairlead.areas.resources.domain.reconcile.messages import (
 )
 
 _MOST_ATTEMPTED = 4
+POST = "POST"
 
 
 class Phase(StrEnum):
@@ -56,6 +57,8 @@ class Sent:
 
     generation: int
     sealed: Json = field(default_factory=dict)
+    repeats: bool = False
+    """Whether an earlier creation may be what the API then answers with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +134,8 @@ def evolve(state: Resource, event: events.Event) -> Resource:  # noqa: PLR0911 -
             return _sent(state, event)
         case events.Written() | events.Settled():
             return _written(state, event)
+        case events.Named(given):
+            return replace(state, last=replace(state.last, given=given, creation=0))
         case events.Converged() | events.BackedOff() | events.VerificationAwaited():
             return _resting(state, event)
         case _:
@@ -159,8 +164,11 @@ def _owned(
 def _sent(state: Resource, event: events.WriteStarted | events.DeletionStarted) -> Resource:
     match event:
         case events.WriteStarted(order, plan, sealed, at):
-            sent = Sent(plan, state.generation, sealed)
+            repeats = plan.method == POST and state.last.creation != 0
+            sent = Sent(plan, state.generation, sealed, repeats)
             state = replace(state, differs=plan.reasons)
+            if plan.method == POST and not state.last.creation:
+                state = replace(state, last=replace(state.last, creation=order))
             if sealed not in state.last.attempted:
                 attempted = (*state.last.attempted, sealed)[-_MOST_ATTEMPTED:]
                 state = replace(state, last=replace(state.last, attempted=attempted))
@@ -196,7 +204,8 @@ def _written(state: Resource, event: events.Written | events.Settled) -> Resourc
     # Until it is seen to be gone, what was there before is remembered: a removal may be ignored.
     before = () if state.last.applied is None else (state.last.applied,)
     attempted = (*state.last.attempted, *before)[-_MOST_ATTEMPTED:]
-    return replace(done, last=LastApplied(state.sent.sealed, attempted, settled))
+    last = replace(state.last, applied=state.sent.sealed, attempted=attempted, settled=settled)
+    return replace(done, last=last)
 
 
 def below(path: str, paths: Iterable[str]) -> bool:
@@ -212,11 +221,14 @@ def _resting(
     match event:
         case events.Converged(order, applied, until):
             known = state.last.applied if applied is None else applied
-            last = LastApplied(known, settled=state.last.settled)
+            last = replace(state.last, applied=known, attempted=())
             rest = replace(state, phase=Phase.READY, last=last, tries=0, failure=None)
             rest = replace(rest, converged=state.generation, unkept=(), ours=True, differs=())
         case events.BackedOff(order, failure, until):
             phase = Phase.FAILED if failure.kind is ErrorClass.REFUSED else Phase.WAITING
+            if not failure.unknown and state.last.creation == state.order:
+                # The first try of it, and it is known to have made nothing.
+                state = replace(state, last=replace(state.last, creation=0))
             rest = replace(state, phase=phase, tries=state.tries + 1, failure=failure)
         case events.VerificationAwaited(order, until, why, differs):
             count = state.differing + differs

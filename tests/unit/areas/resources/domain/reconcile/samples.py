@@ -151,6 +151,7 @@ def commands(state: Resource) -> dict[str, Any]:
         "apply other": messages.Apply(replace(OTHER, policies={"tags": "ignore"})),
         "remove": messages.Remove("paul"),
         "refresh": messages.Refresh(),
+        "begin": messages.Begin(order),
         "same": messages.Seen(order, SAME),
         "different": messages.Seen(order, DIFFERENT),
         "absent": messages.Seen(order, ABSENT),
