@@ -13,8 +13,10 @@ from fairlead import errors
 from fairlead import settings as settings_
 from fairlead.area import parts
 from fairlead.areas.resources import handlers
+from fairlead.areas.resources.budgeted import Budgeted
 from fairlead.areas.resources.catalogue import Models
 from fairlead.areas.resources.domain.applied import Seal
+from fairlead.areas.resources.domain.budget import Kind
 from fairlead.areas.resources.domain.model import Json
 from fairlead.areas.resources.domain.reconcile.messages import Begin, ErrorClass, Failure
 from fairlead.areas.resources.finding import Shown
@@ -64,11 +66,12 @@ class Host:
     ports: handlers.ResourcePorts
     queue: str
     begun: Begun
+    budget: Budgeted
 
     @contextlib.asynccontextmanager
     async def open(self, engine: service.Engine) -> AsyncIterator[None]:
         """While an engine runs, which performs by this."""
-        self.begun.engine = engine
+        self.begun.engine = self.budget.engine = engine
         async with self.arm.open():
             yield
 
@@ -83,9 +86,13 @@ def host(chosen: settings_.Settings) -> Host:
     arm = _arm(wanted)
     models = Models(folder / CATALOGUE)
     secret = Secrets(wanted.resources_secrets)
-    begun = Begun()
-    ports = handlers.ResourcePorts(arm, models.model, seal(chosen), secret, begun)
-    return Host(arm, ports, queue_name("resources", _place(arm.url)), begun)
+    hourly: dict[Kind, int] = {
+        "reads": wanted.resources_reads_per_hour,
+        "writes": wanted.resources_writes_per_hour,
+    }
+    begun, budget = Begun(), Budgeted(arm, arm.url, hourly)
+    ports = handlers.ResourcePorts(budget, models.model, seal(chosen), secret, begun)
+    return Host(arm, ports, queue_name("resources", _place(arm.url)), begun, budget)
 
 
 def platform(chosen: settings_.Settings) -> parts.Platform | None:

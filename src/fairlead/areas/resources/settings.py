@@ -27,6 +27,10 @@ class ResourcesSettings:
     resources_tenant: str = setting("", "Tenant of an app registration, instead of a token.")
     resources_client_id: str = setting("", "Its client id.")
     resources_client_secret_file: str = setting("", "File with its secret.")
+    resources_reads_per_hour: int = setting(
+        12_000, "Reads of one subscription, by all workers on a store together; 0: no limit."
+    )
+    resources_writes_per_hour: int = setting(1_200, "Writes, likewise.")
     resources_secrets: str = setting(
         "", "Folder of the secrets that specs name: a file each, with one line."
     )
