@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from fairlead import errors, values
+from fairlead.areas.resources.domain.hooks import Hooks
 from fairlead.areas.resources.domain.model import Model
 from fairlead.areas.resources.domain.reading import ResourceType
 
@@ -99,8 +100,8 @@ class Catalogue:
 class Models:
     """Types by name and version, decoded once; read again when the file was replaced."""
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
+    def __init__(self, path: Path, hooks: Hooks = Hooks()) -> None:  # noqa: B008 - frozen
+        self._path, self._hooks = path, hooks
         self._of = 0
         self._known: dict[tuple[str, str], Model] = {}
 
@@ -110,7 +111,8 @@ class Models:
             self._of, self._known = changed, {}
         key = (type_.lower(), version)
         if key not in self._known:
-            self._known[key] = Model.of(Catalogue(self._path).find(f"{type_}{_AT}{version}"))
+            found = Catalogue(self._path).find(f"{type_}{_AT}{version}")
+            self._known[key] = Model.of(found, self._hooks)
         return self._known[key]
 
 

@@ -1,12 +1,15 @@
 """Where a resource is: at its id, or where our mark is among all, if the API gives the ids."""
 
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from fairlead.areas.resources import responses
-from fairlead.areas.resources.domain import marks, urls
+from fairlead.areas.resources.domain import marks, merging, urls
+from fairlead.areas.resources.domain.delta import Change
+from fairlead.areas.resources.domain.hooks import Occasion, Point
 from fairlead.areas.resources.domain.model import Json, Model
 from fairlead.areas.resources.domain.reconcile.messages import (
     Declared,
@@ -73,10 +76,31 @@ class Finder(NamedTuple):
         if responses.is_absent(answer):
             return Shown(None)
         if answer.status != HTTPStatus.OK:
-            return responses.failure(answer)
+            return self.failure(answer)
         if not isinstance(answer.body, dict):
             return _NO_BODY
-        return Shown(answer.body, answer.etag, id_)
+        return Shown(self.model.hooks.observed(id_, answer.body), answer.etag, id_)
+
+    async def joined(self, id_: str, observed: Json) -> tuple[Json, list[str]]:
+        """With what further calls tell, and why some of them told nothing."""
+        warnings, changes = [], []
+        for each in self.model.hooks.joins:
+            answer = await self.api.ask(self._question(f"{id_}/{each.path.strip('/')}"))
+            if answer.status == HTTPStatus.OK:
+                changes.append(Change(tuple(each.into.split(".")), answer.body, ""))
+            else:
+                warnings.append(f"{each.path}: {responses.failure(answer).message}")
+        return merging.merged(observed, changes), warnings
+
+    def failure(self, answer: Answer) -> Failure:
+        """By the class that a hook gives it, if one does."""
+        plain = responses.failure(answer)
+        code, message = responses.said(answer.body)
+        about = {"status": int(answer.status), "code": code, "message": message}
+        heard = self.model.hooks.run(
+            Occasion(Point.CLASSIFY_ERROR, self.model.type.type, about=about)
+        )
+        return replace(plain, kind=ErrorClass(heard.about.get("class", plain.kind)))
 
     async def listed(self, collection: str) -> list[Json] | Failure:
         """All of them, or why that cannot be said."""

@@ -17,6 +17,7 @@ from fairlead import errors
 from fairlead.areas.resources import responses
 from fairlead.areas.resources.domain import references, urls
 from fairlead.areas.resources.domain.applied import Seal
+from fairlead.areas.resources.domain.hooks import Occasion, Point
 from fairlead.areas.resources.domain.model import Model
 from fairlead.areas.resources.domain.reconcile import messages
 from fairlead.areas.resources.domain.reconcile.draft import stream
@@ -83,7 +84,7 @@ def _answered(
             )
         try:
             async with asyncio.timeout(_SECONDS):
-                return await perform(_Work(world, context.idempotency_key), effect)
+                return await perform(_Work(world, context.idempotency_key, context.stream), effect)
         except TimeoutError:
             away = errors.Unavailable(f"no answer within {_SECONDS:g} s", hint="it is tried again")
             return messages.Failed(effect.order, _unknown(responses.unperformed(away)))
@@ -107,6 +108,7 @@ class _Work:
 
     world: ResourcePorts
     key: str
+    stream: StreamName
 
     async def read(self, effect: messages.Read) -> object:
         if not effect.compares:
@@ -132,7 +134,7 @@ class _Work:
         if not urls.is_unmade(told.id):
             return await self._written(effect)
         # A worker that left or died may have sent it: only the first knows that nobody did.
-        first = await self.world.begin(stream(told.id), effect.order)
+        first = await self.world.begin(self.stream, effect.order)
         try:
             answer = await self._written(effect, is_first=first)
         except errors.FairleadError as error:
@@ -158,7 +160,7 @@ class _Work:
         if answer.status == HTTPStatus.PRECONDITION_FAILED:
             return messages.Outdated(effect.order)
         if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
-            return messages.Failed(effect.order, responses.failure(answer))
+            return messages.Failed(effect.order, found.finder.failure(answer))
         return messages.Accepted(effect.order, _operation(answer), answer.retry_after)
 
     async def _made(
@@ -171,14 +173,14 @@ class _Work:
         headers = {}
         if header:
             first = effect.last.creation or effect.order
-            headers[header] = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{stream(told.id)} {first}"))
+            headers[header] = str(uuid.uuid5(uuid.NAMESPACE_URL, f"{self.stream} {first}"))
         asked = (_POST, request.url, told.version, request.body, headers, self.key)
         try:
             answer = await self.world.api.ask(Question(*asked))
         except errors.Unavailable as error:
             return messages.Failed(effect.order, _unknown(responses.unperformed(error)))
         if not HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES:
-            failure = responses.failure(answer)
+            failure = finder.failure(answer)
             refused = HTTPStatus.BAD_REQUEST <= answer.status < HTTPStatus.INTERNAL_SERVER_ERROR
             if not refused or answer.status == HTTPStatus.REQUEST_TIMEOUT:
                 failure = _unknown(failure)
@@ -187,13 +189,14 @@ class _Work:
         return messages.Accepted(effect.order, _operation(answer), answer.retry_after, given)
 
     async def delete(self, effect: messages.Delete) -> object:
-        self._finder(effect.type, effect.version, effect.given or effect.id)
         at = effect.given or effect.id
+        finder = self._finder(effect.type, effect.version, at)
+        finder.model.hooks.run(Occasion(Point.BEFORE_DELETE, effect.type, at))
         question = Question("DELETE", at, effect.version, correlation=self.key)
         answer = await self.world.api.ask(question)
         done = HTTPStatus.OK <= answer.status < HTTPStatus.MULTIPLE_CHOICES
         if not done and not responses.is_absent(answer):
-            return messages.Failed(effect.order, responses.failure(answer))
+            return messages.Failed(effect.order, finder.failure(answer))
         return messages.Accepted(effect.order, _operation(answer), answer.retry_after)
 
     async def poll(self, effect: messages.Poll) -> object:

@@ -12,12 +12,12 @@ from pathlib import Path
 from fairlead import errors
 from fairlead import settings as settings_
 from fairlead.area import parts
-from fairlead.areas.resources import handlers
+from fairlead.areas.resources import handlers, hooking
 from fairlead.areas.resources.budgeted import Budgeted
-from fairlead.areas.resources.catalogue import Models
+from fairlead.areas.resources.catalogue import Catalogue, Models
 from fairlead.areas.resources.domain.applied import Seal
 from fairlead.areas.resources.domain.budget import Kind
-from fairlead.areas.resources.domain.model import Json
+from fairlead.areas.resources.domain.model import Json, Model
 from fairlead.areas.resources.domain.reconcile.messages import Begin, ErrorClass, Failure
 from fairlead.areas.resources.finding import Shown
 from fairlead.areas.resources.settings import ResourcesSettings
@@ -84,7 +84,7 @@ def host(chosen: settings_.Settings) -> Host:
     wanted = chosen.of(ResourcesSettings)
     folder = chosen.store.state_dir.expanduser()
     arm = _arm(wanted)
-    models = Models(folder / CATALOGUE)
+    models = Models(folder / CATALOGUE, hooking.load(wanted.resources_hooks_file))
     secret = Secrets(wanted.resources_secrets)
     hourly: dict[Kind, int] = {
         "reads": wanted.resources_reads_per_hour,
@@ -93,6 +93,12 @@ def host(chosen: settings_.Settings) -> Host:
     begun, budget = Begun(), Budgeted(arm, arm.url, hourly)
     ports = handlers.ResourcePorts(budget, models.model, seal(chosen), secret, begun)
     return Host(arm, ports, queue_name("resources", _place(arm.url)), begun, budget)
+
+
+def model(chosen: settings_.Settings, type_: str) -> Model:
+    """By `TYPE` or `TYPE@VERSION`, with the hooks of this installation."""
+    found = Catalogue(chosen.store.state_dir.expanduser() / CATALOGUE).find(type_)
+    return Model.of(found, hooking.load(chosen.of(ResourcesSettings).resources_hooks_file))
 
 
 def platform(chosen: settings_.Settings) -> parts.Platform | None:

@@ -10,6 +10,7 @@ from fairlead.areas.resources.domain import references, urls
 from fairlead.areas.resources.domain import validation as words
 from fairlead.areas.resources.domain.applied import Seal
 from fairlead.areas.resources.domain.delta import Policy
+from fairlead.areas.resources.domain.hooks import Point
 from fairlead.areas.resources.domain.model import Json, Model
 from fairlead.areas.resources.domain.reconcile.messages import Declared, LastApplied
 from fairlead.areas.resources.domain.reconcile.planning import planned
@@ -67,6 +68,8 @@ def read(content: Any) -> CloudResource:
 
 def declared(model: Model, wanted: CloudResource) -> Declared:
     """Invalid with every mistake that can be told without asking the API."""
+    spec = model.hooks.spec(Point.BEFORE_VALIDATE, wanted.resource_id, wanted.properties)
+    wanted = msgspec.structs.replace(wanted, properties=spec)
     unnamed = references.resolved(wanted.properties, lambda name: name)
     problems = [_in_body(each) for each in words.problems(model, unnamed)]
     problems += [_in_body(each) for each in references.problems(model, wanted.properties)]

@@ -46,7 +46,7 @@ def is_absent(answer: Answer) -> bool:
 
 
 def failure(answer: Answer) -> Failure:
-    code, message = _said(answer.body)
+    code, message = said(answer.body)
     kind = _BY_CODE.get(code.lower()) or _by_status(answer.status)
     told = f"{code or answer.status}: {message}" if message else f"the API answers {answer.status}"
     if answer.request_id:
@@ -97,9 +97,9 @@ def _told(order: int, answer: Answer) -> Polled:
 
 def _as_error(answer: Answer, status: str) -> Answer:
     """The operation's own error: the answer that told it was a good one."""
-    code, message = _said(answer.body)
-    said = {"error": {"code": code or status, "message": message or "the operation failed"}}
-    return Answer(HTTPStatus.BAD_REQUEST, said, request_id=answer.request_id)
+    code, message = said(answer.body)
+    told = {"error": {"code": code or status, "message": message or "the operation failed"}}
+    return Answer(HTTPStatus.BAD_REQUEST, told, request_id=answer.request_id)
 
 
 def _by_status(status: int) -> ErrorClass:
@@ -108,7 +108,7 @@ def _by_status(status: int) -> ErrorClass:
     return _BY_STATUS.get(status, ErrorClass.REFUSED)
 
 
-def _said(body: Any) -> tuple[str, str]:
+def said(body: Any) -> tuple[str, str]:
     """Code and message of an error; both empty where the body has none."""
     error = body.get("error") if isinstance(body, dict) else None
     if not isinstance(error, dict):

@@ -27,6 +27,9 @@ class ResourcesSettings:
     resources_tenant: str = setting("", "Tenant of an app registration, instead of a token.")
     resources_client_id: str = setting("", "Its client id.")
     resources_client_secret_file: str = setting("", "File with its secret.")
+    resources_hooks_file: str = setting(
+        "", "File of rules by which types differ, and of joins (JSON); packages may bring more."
+    )
     resources_reads_per_hour: int = setting(
         12_000, "Reads of one subscription, by all workers on a store together; 0: no limit."
     )

@@ -21,11 +21,15 @@ from fairlead.console import options, printing
 _UNKNOWN = (None, Phase.IDLE, Phase.GONE)
 
 
+def of_type(command: Any) -> Any:
+    return click.option(
+        "--type", "type_", metavar="TYPE[@VERSION]", help="By default the one whose URL it fits."
+    )(command)
+
+
 @click.command("import")
 @click.argument("id_", metavar="ID")
-@click.option(
-    "--type", "type_", metavar="TYPE[@VERSION]", help="By default the one whose URL it fits."
-)
+@of_type
 @reconcile.patience
 @options.output
 def import_(id_: str, type_: str | None, timeout: float, *, as_json: bool) -> None:
@@ -34,20 +38,20 @@ def import_(id_: str, type_: str | None, timeout: float, *, as_json: bool) -> No
     The file has what may be written, with secrets by name; planning it changes nothing. Where a
     secret has to be written into its file first, the resource is not attached yet.
     """
-    model = _model(id_, type_)
+    of = model(id_, type_)
     known = reconcile.known(id_)
     if (known.data["phase"] if known else None) not in _UNKNOWN:
         raise errors.Conflict(
             f"it is kept as declared already: {id_}",
             hint="see it with fairlead get resource, and change its file",
         )
-    observed = reconcile.asked(Declared(model.type.type, model.type.version, id_, {}))
+    observed = reconcile.asked(Declared(of.type.type, of.type.version, id_, {}))
     if observed is None:
         raise errors.NotFound(f"no such resource: {id_}", hint="check its id, and who asks")
     chosen = options.local_settings()
-    found = imported(model, hosts.seal(chosen), id_.rpartition("/")[2], observed)
-    words = _words(model, id_, found)
-    wanted = plans.declared(model, plans.read(words))
+    found = imported(of, hosts.seal(chosen), id_.rpartition("/")[2], observed)
+    words = _words(of, id_, found)
+    wanted = plans.declared(of, plans.read(words))
     if not as_json:
         click.get_current_context().meta[printing.AS_YAML] = True
     printing.document(words)
@@ -60,7 +64,8 @@ def import_(id_: str, type_: str | None, timeout: float, *, as_json: bool) -> No
     reconcile.check(outcome)
 
 
-def _model(id_: str, type_: str | None) -> Model:
+def model(id_: str, type_: str | None) -> Model:
+    """The one that is named, or the only one whose ids look so."""
     catalogue = Catalogue(options.settings().store.state_dir / hosts.CATALOGUE)
     if type_ is None:
         fitting = {each.type for each in catalogue.entries if urls.fits(each.url, id_)}
@@ -70,10 +75,10 @@ def _model(id_: str, type_: str | None) -> Model:
             hint = near or "check the id; fairlead resources kinds lists the types"
             raise errors.NotFound(said, hint=hint)
         (type_,) = fitting
-    model = Model.of(catalogue.find(type_))
-    if not urls.fits(model.type.url, id_):
-        raise errors.Rejected(f"not an id of {model.type.type}: {id_}", hint=f"as {model.type.url}")
-    return model
+    of = hosts.model(options.settings(), type_)
+    if not urls.fits(of.type.url, id_):
+        raise errors.Rejected(f"not an id of {of.type.type}: {id_}", hint=f"as {of.type.url}")
+    return of
 
 
 def _words(model: Model, id_: str, found: Imported) -> Json:

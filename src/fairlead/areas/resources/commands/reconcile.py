@@ -18,7 +18,6 @@ import msgspec
 from fairlead import errors, validation
 from fairlead.areas.resources import host as hosts
 from fairlead.areas.resources import plan as plans
-from fairlead.areas.resources.catalogue import Catalogue
 from fairlead.areas.resources.domain import references, requests
 from fairlead.areas.resources.domain.model import Json, Model
 from fairlead.areas.resources.domain.reconcile import events, messages
@@ -109,8 +108,7 @@ def _declared(file: str) -> tuple[Document, Model, Declared]:
     document = Document.read(file)
     with document.placed():
         words = plans.read(document.content)
-    path = options.settings().store.state_dir / hosts.CATALOGUE
-    model = Model.of(Catalogue(path).find(words.wanted_type))
+    model = hosts.model(options.settings(), words.wanted_type)
     with document.placed():
         return document, model, plans.declared(model, words)
 

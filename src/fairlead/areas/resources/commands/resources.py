@@ -9,7 +9,7 @@ import click
 from fairlead import errors, validation
 from fairlead.areas.resources import catalogue, descriptions
 from fairlead.areas.resources.catalogue import Catalogue
-from fairlead.areas.resources.commands import importing, reconcile
+from fairlead.areas.resources.commands import importing, reconcile, showing
 from fairlead.areas.resources.domain.classes import Class, ClassifiedProperty, Overrides
 from fairlead.areas.resources.domain.reading import ResourceType
 from fairlead.areas.resources.host import CATALOGUE
@@ -83,7 +83,13 @@ def describe(type_: str, *, as_json: bool) -> None:
     printing.columns(("PROPERTY", "TYPE", "CLASS", "FROM", "NOTES"), rows)
 
 
-for _command in (reconcile.plan, reconcile.apply, reconcile.delete, importing.import_):
+for _command in (
+    reconcile.plan,
+    reconcile.apply,
+    reconcile.delete,
+    importing.import_,
+    showing.show,
+):
     resources.add_command(_command)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 from fairlead.areas.resources.domain import merging, references
 from fairlead.areas.resources.domain.applied import Seal
 from fairlead.areas.resources.domain.delta import Change, Differ, Known
+from fairlead.areas.resources.domain.hooks import Point
 from fairlead.areas.resources.domain.model import NOTHING, Json, Model, Path, Place, written
 
 _PLAIN = re.compile(r"[^A-Za-z0-9_]+")
@@ -32,6 +33,7 @@ def imported(model: Model, seal: Seal, name: str, observed: Json) -> Imported:
     """By the name of the resource, which its secrets are called after."""
     walk = _Walk(model, name)
     spec = walk.members(Place(), (), observed)
+    spec = model.hooks.spec(Point.IMPORT, name, spec)
     differing: list[Path] = []
     while paths := [*_differing(model, seal, references.resolved(spec, walk.value), observed)]:
         differing += paths

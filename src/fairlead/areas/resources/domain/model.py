@@ -10,6 +10,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from fairlead.areas.resources.domain.classes import ClassifiedProperty
+from fairlead.areas.resources.domain.hooks import Hooks
 from fairlead.areas.resources.domain.reading import ResourceType
 
 Json = dict[str, Any]
@@ -65,9 +66,10 @@ class Model:
     type: ResourceType
     _said: Mapping[str, ClassifiedProperty]
     _names: Mapping[str, Sequence[str]]
+    hooks: Hooks = Hooks()
 
     @classmethod
-    def of(cls, type_: ResourceType) -> "Model":
+    def of(cls, type_: ResourceType, hooks: Hooks = Hooks()) -> "Model":  # noqa: B008 - frozen
         said = {each.path: each for each in type_.properties}
         names: dict[str, list[str]] = {}
         for path in said:
@@ -80,7 +82,7 @@ class Model:
                     break
                 beside.append(name.removesuffix(_ITEM))
                 names.setdefault(_DOT.join(parts[:end]), [])
-        return cls(type_, said, names)
+        return cls(type_, said, names, hooks.of(type_.type))
 
     def inside(self, place: Place, name: str) -> Place | None:
         """Where a member stands; None where there is none of that name."""

@@ -10,6 +10,7 @@ import msgspec
 from fairlead.areas.resources.domain import requests, urls, validation
 from fairlead.areas.resources.domain.applied import Seal, with_attempted
 from fairlead.areas.resources.domain.delta import Differ, Known
+from fairlead.areas.resources.domain.hooks import Occasion, Point
 from fairlead.areas.resources.domain.model import Json, Model, found
 from fairlead.areas.resources.domain.reconcile.messages import (
     Declared,
@@ -37,12 +38,12 @@ def planned(
     model: Model, seal: Seal, declared: Declared, last: LastApplied, observed: Json | None
 ) -> Planned:
     """By a declaration whose secrets were put in."""
-    spec = declared.properties
+    spec = model.hooks.spec(Point.BEFORE_DIFF, declared.id, declared.properties)
     sealed = seal.sealed(model, spec)
     if observed is None:
         if not urls.is_unmade(declared.id) and "PUT" not in model.type.verbs:
             return Planned(Observation(exists=False, plan=None, sealed=sealed, broken=_NAMELESS))
-        first = requests.create(model, declared.id, spec, declared.mark)
+        first = _mutated(model, requests.create(model, declared.id, spec, declared.mark))
         return Planned(Observation(exists=False, plan=_plan(seal, first), sealed=sealed), first)
     # Where nothing was applied yet, it takes over what is there: only differences count.
     applied = sealed if last.applied is None else last.applied
@@ -55,8 +56,11 @@ def planned(
     broken = _frozen(model, seal, spec, last, observed)
     at = last.given or declared.id
     request = None if broken else requests.update(model, at, spec, observed, changes)
+    request = None if request is None else _mutated(model, request)
     if request is None and state.lower() in _FAILED:
         broken = broken or f"the API could not bring it there: {state}"
+    if request is None and not broken:
+        model.hooks.run(Occasion(Point.AFTER_SUCCESS, declared.type, at, spec, observed))
     observation = Observation(
         exists=True,
         plan=None if request is None else _plan(seal, request),
@@ -66,6 +70,11 @@ def planned(
         broken=broken,
     )
     return Planned(observation, request)
+
+
+def _mutated(model: Model, request: Request) -> Request:
+    body = model.hooks.body(request.url, request.body)
+    return msgspec.structs.replace(request, body=body)
 
 
 def looked(observed: Json | None) -> Observation:
