@@ -15,7 +15,7 @@ import msgspec
 
 from fairlead import errors
 from fairlead.areas.resources import responses
-from fairlead.areas.resources.domain import references, urls
+from fairlead.areas.resources.domain import references, urls, validation
 from fairlead.areas.resources.domain.applied import Seal
 from fairlead.areas.resources.domain.hooks import Occasion, Point
 from fairlead.areas.resources.domain.model import Model
@@ -209,6 +209,9 @@ class _Work:
         self, declared: messages.Declared, last: messages.LastApplied
     ) -> _Compared | messages.Failure:
         finder = self._finder(declared.type, declared.version, declared.id)
+        if wrong := next(validation.mistakes(finder.model, declared.properties), None):
+            # Who declared it had no description at hand: a plan, or a newer one was ingested.
+            return messages.Failure(messages.ErrorClass.REFUSED, str(wrong))
         properties = references.resolved(declared.properties, self.world.secret)
         shown = await finder.shown(declared, last)
         if isinstance(shown, messages.Failure):

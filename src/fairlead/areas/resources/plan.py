@@ -1,21 +1,24 @@
 """From a file to what is declared, and what would be sent for it."""
 
 import dataclasses
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 
 import msgspec
 
 from fairlead import errors, validation
-from fairlead.areas.resources.domain import references, urls
+from fairlead.areas.resources.domain import urls
 from fairlead.areas.resources.domain import validation as words
 from fairlead.areas.resources.domain.applied import Seal
 from fairlead.areas.resources.domain.delta import Policy
 from fairlead.areas.resources.domain.hooks import Point
 from fairlead.areas.resources.domain.model import Json, Model
-from fairlead.areas.resources.domain.reconcile.messages import Declared, LastApplied
+from fairlead.areas.resources.domain.reconcile.draft import stream
+from fairlead.areas.resources.domain.reconcile.messages import Apply, Declared, LastApplied
 from fairlead.areas.resources.domain.reconcile.planning import planned
 from fairlead.areas.resources.domain.requests import Request
 from fairlead.checks.rules import duration
+from fairlead.engine.messages import Send, StreamName
 from fairlead.errors import Problem
 
 _ABOUT = "docs/reference/resources.md has all fields"
@@ -70,9 +73,7 @@ def declared(model: Model, wanted: CloudResource) -> Declared:
     """Invalid with every mistake that can be told without asking the API."""
     spec = model.hooks.spec(Point.BEFORE_VALIDATE, wanted.resource_id, wanted.properties)
     wanted = msgspec.structs.replace(wanted, properties=spec)
-    unnamed = references.resolved(wanted.properties, lambda name: name)
-    problems = [_in_body(each) for each in words.problems(model, unnamed)]
-    problems += [_in_body(each) for each in references.problems(model, wanted.properties)]
+    problems = [_in_body(each) for each in words.mistakes(model, wanted.properties)]
     id_, unfit = _place(model, wanted)
     problems += unfit
     if problems:
@@ -88,6 +89,26 @@ def declared(model: Model, wanted: CloudResource) -> Declared:
         every,
         wanted.mark,
     )
+
+
+def start(parent: StreamName, words: Mapping[str, object]) -> Send:
+    """The step of a plan: a file, and the queue of the API that it is for.
+
+    What only the type tells is found by whoever performs it, and fails the step.
+    """
+    file = read(dict(words) if "resource" not in words else words["resource"])
+    if not file.api_version or not file.resource_id:
+        raise errors.Rejected(
+            "a step of a plan says the whole of a resource", hint="give apiVersion and resourceId"
+        )
+    every = None if file.refresh == _NEVER else duration(file.refresh, "refresh")
+    wanted = Declared(
+        *(file.type, file.api_version, file.resource_id, file.properties, file.policies),
+        *(file.deletion == _RETAIN, every, file.mark),
+    )
+    queue = words.get("queue")
+    command = Apply(wanted, parent, parent)
+    return Send(stream(wanted.id), command, queue if isinstance(queue, str) else None)
 
 
 def plan(

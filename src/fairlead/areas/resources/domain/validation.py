@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from fairlead.areas.resources.domain import applied as applied_
+from fairlead.areas.resources.domain import references
 from fairlead.areas.resources.domain.model import (
     NOTHING,
     Json,
@@ -25,6 +26,12 @@ _PLAIN: dict[str, tuple[tuple[type, ...], str]] = {
     "array": ((list,), "a list"),
     "object": ((dict,), "a map"),
 }
+
+
+def mistakes(model: Model, spec: Json) -> Iterator[Problem]:
+    """In a spec that has its secrets by name."""
+    yield from problems(model, references.resolved(spec, lambda name: name))
+    yield from references.problems(model, spec)
 
 
 def problems(model: Model, spec: Json) -> Iterator[Problem]:

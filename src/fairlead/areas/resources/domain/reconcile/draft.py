@@ -16,9 +16,11 @@ from fairlead.areas.resources.domain.reconcile.messages import (
     Plan,
 )
 from fairlead.areas.resources.domain.reconcile.state import Resource, below, evolve
+from fairlead.engine.children import report
 from fairlead.engine.messages import (
     CancelTimer,
     Decision,
+    Send,
     SetTimer,
     StreamName,
     Withdraw,
@@ -57,6 +59,7 @@ class Draft:
     effects: list[messages.Effect] = field(default_factory=list)
     timer: SetTimer | CancelTimer | None = None
     withdraws: list[Withdraw] = field(default_factory=list)
+    sends: list[Send] = field(default_factory=list)
 
     @property
     def declared(self) -> Declared:
@@ -84,6 +87,19 @@ class Draft:
         self.record(happened.WriteStarted(self.next, plan, observation.sealed, self.now))
         order = self.state.order
         self.effects.append(messages.Write(order, self.declared, last, plan.digest))
+
+    def follow(self, parent: str) -> None:
+        """For one plan at a time; an earlier one hears that it is no longer waited for."""
+        if parent != self.state.parent:
+            self.report(succeeded=False, reason="another plan asked for it")
+            self.record(happened.Followed(parent))
+
+    def report(self, *, succeeded: bool, reason: str = "") -> None:
+        """To whoever waits, once."""
+        if self.state.parent:
+            child = stream(self.declared.id)
+            self.sends += report(self.state.parent, child, succeeded=succeeded, reason=reason)
+            self.record(happened.Followed(""))
 
     def name(self, given: str) -> None:
         if given and given != self.state.last.given:
@@ -131,6 +147,8 @@ class Draft:
     def back_off(self, failure: Failure) -> None:
         until = self._wake(pace.after(failure, self.state.tries, self._salt))
         self.record(happened.BackedOff(self.next, failure, until))
+        if failure.kind is ErrorClass.REFUSED:
+            self.report(succeeded=False, reason=failure.message)
 
     def settle(self, observation: Observation) -> None:
         """Of what was written, the API shows something else: that is what it made of it."""
@@ -145,16 +163,18 @@ class Draft:
         every = self.declared.refresh
         until = None if every is None else self._wake(pace.jittered(every, self._salt))
         self.record(happened.Converged(self.next, None if known else observation.sealed, until))
+        self.report(succeeded=True)
 
     def leave(self, *, released: bool) -> None:
         self._drop()
+        self.report(succeeded=False, reason="it was removed")
         self.record(happened.Gone(released))
 
     def decision(self) -> Decision:
         return Decision(
             tuple(self.events),
             tuple(self.effects),
-            (),
+            tuple(self.sends),
             (self.timer,) if self.timer else (),
             tuple(self.withdraws),
         )

@@ -23,6 +23,13 @@ class SpecChanged:
 
 
 @dataclass(frozen=True, slots=True)
+class Followed:
+    """Event: a plan waits for its end; empty: nobody does any more."""
+
+    parent: str
+
+
+@dataclass(frozen=True, slots=True)
 class RemovalRequested:
     """Event: it is no longer declared."""
 
@@ -149,6 +156,7 @@ class Gone:
 
 Event = (
     SpecChanged
+    | Followed
     | RemovalRequested
     | ReadStarted
     | WriteStarted

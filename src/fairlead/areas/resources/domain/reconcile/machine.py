@@ -40,7 +40,7 @@ from fairlead.areas.resources.domain.reconcile.state import (
     evolve,
 )
 from fairlead.engine import machine
-from fairlead.engine.messages import Decision, StreamName
+from fairlead.engine.messages import Cancel, Decision, StreamName
 
 _NOBODY = frozenset({Phase.IDLE, Phase.GONE})
 _Answer = messages.Seen | messages.Accepted | messages.Outdated | messages.Polled | messages.Failed
@@ -57,6 +57,8 @@ def decide(state: Resource, command: Command, now: dt.datetime) -> Decision:
             _refresh(draft)
         case messages.Begin():
             pass
+        case Cancel(reason):
+            draft.report(succeeded=False, reason=reason or "it was cancelled")
         case messages.Wake(order):
             if order == state.order and state.until is not None:
                 _woken(draft)
@@ -81,8 +83,13 @@ def _apply(draft: Draft, command: messages.Apply) -> None:
     state, told = draft.state, command.declared
     if state.declared is not None and state.phase not in _NOBODY:
         _check(state, told)
-        if told == state.declared:
-            return
+    if command.parent:
+        draft.follow(command.parent)
+    if told == state.declared and state.phase not in _NOBODY:
+        # Whoever waits for it wants to hear how it is now.
+        if command.parent and state.phase not in SENDING:
+            draft.read()
+        return
     draft.record(events.SpecChanged(told, command.by))
     if state.phase not in SENDING:
         draft.read()

@@ -11,6 +11,7 @@ from enum import StrEnum
 from typing import Any
 
 from fairlead.areas.resources.domain.model import Json
+from fairlead.engine.messages import Cancel
 
 HOUR = dt.timedelta(hours=1)
 
@@ -152,6 +153,8 @@ class Apply:
 
     declared: Declared
     by: str = ""
+    parent: str = ""
+    """Who waits to hear that it is as declared, or that it cannot be."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,5 +288,7 @@ class Poll:
     operation: Operation
 
 
-Command = Apply | Remove | Refresh | Begin | Seen | Accepted | Outdated | Polled | Failed | Wake
+Command = (
+    Apply | Cancel | Remove | Refresh | Begin | Seen | Accepted | Outdated | Polled | Failed | Wake
+)
 Effect = Read | Write | Delete | Poll

@@ -106,6 +106,9 @@ class Resource:
     wrote: dt.datetime | None = None
     """When a request was decided on last."""
 
+    parent: str = ""
+    """Who waits to hear how this comes out."""
+
     @property
     def is_asking(self) -> bool:
         """Whether the answer to an effect is awaited."""
@@ -134,6 +137,8 @@ def evolve(state: Resource, event: events.Event) -> Resource:  # noqa: PLR0911 -
             return _sent(state, event)
         case events.Written() | events.Settled():
             return _written(state, event)
+        case events.Followed(parent):
+            return replace(state, parent=parent)
         case events.Named(given):
             return replace(state, last=replace(state.last, given=given, creation=0))
         case events.Converged() | events.BackedOff() | events.VerificationAwaited():
@@ -147,7 +152,7 @@ def _owned(
 ) -> Resource:
     match event:
         case events.SpecChanged(declared):
-            old = Resource(order=state.order, generation=state.generation)
+            old = Resource(order=state.order, generation=state.generation, parent=state.parent)
             old = old if state.phase is Phase.GONE else replace(state, unkept=())
             tries = old.tries if old.phase in SENDING else 0
             return replace(old, declared=declared, generation=old.generation + 1, tries=tries)

@@ -19,7 +19,7 @@ from fairlead.areas.resources.domain.reconcile.messages import (
     Style,
 )
 from fairlead.areas.resources.domain.reconcile.state import Resource
-from fairlead.engine.messages import Decision, SetTimer
+from fairlead.engine.messages import Cancel, Decision, SetTimer
 from fairlead.engine.testing import START
 
 SECOND = dt.timedelta(seconds=1)
@@ -152,6 +152,7 @@ def commands(state: Resource) -> dict[str, Any]:
         "remove": messages.Remove("paul"),
         "refresh": messages.Refresh(),
         "begin": messages.Begin(order),
+        "cancel": Cancel("no more"),
         "same": messages.Seen(order, SAME),
         "different": messages.Seen(order, DIFFERENT),
         "absent": messages.Seen(order, ABSENT),
