@@ -179,9 +179,16 @@ class SimulatedCloud:
         if found is not None:
             self._work(found.operation)
             found = self.stored.get(path.lower())
+        if found is None and _is_collection(path):
+            return self._list(path)
         if found is None:
             return _error(404, "ResourceNotFound", "not found")
         return self._said(200, path, found.body, found.version)
+
+    def _list(self, path: str) -> web.Response:
+        inside = [each for each in sorted(self.stored) if each.rpartition("/")[0] == path.lower()]
+        page = [self._shown(each, self.stored[each].body, 1) for each in inside]
+        return web.json_response({"value": page})
 
     async def _write(self, request: web.Request) -> web.Response:
         path, said = request.path, await request.json()
@@ -321,6 +328,12 @@ def merge_patch(body: Json, patch: Json, *, omit_null: bool = False) -> Json:
         else:
             made[name] = value
     return made
+
+
+def _is_collection(path: str) -> bool:
+    """Behind the namespace, types and names take turns."""
+    _, _, behind = path.rpartition("/providers/")
+    return bool(behind) and len(behind.split("/")) % 2 == 0
 
 
 def _properties(body: Json) -> Json:

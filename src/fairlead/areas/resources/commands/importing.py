@@ -18,7 +18,7 @@ from fairlead.areas.resources.domain.reconcile.state import Phase
 from fairlead.areas.resources.settings import ResourcesSettings
 from fairlead.console import options, printing
 
-_UNKNOWN = (None, Phase.IDLE, Phase.GONE)
+_UNKNOWN = (Phase.IDLE, Phase.GONE)
 
 
 def of_type(command: Any) -> Any:
@@ -39,8 +39,7 @@ def import_(id_: str, type_: str | None, timeout: float, *, as_json: bool) -> No
     secret has to be written into its file first, the resource is not attached yet.
     """
     of = model(id_, type_)
-    known = reconcile.known(id_)
-    if (known.data["phase"] if known else None) not in _UNKNOWN:
+    if is_kept(id_):
         raise errors.Conflict(
             f"it is kept as declared already: {id_}",
             hint="see it with fairlead get resource, and change its file",
@@ -50,14 +49,14 @@ def import_(id_: str, type_: str | None, timeout: float, *, as_json: bool) -> No
         raise errors.NotFound(f"no such resource: {id_}", hint="check its id, and who asks")
     chosen = options.local_settings()
     found = imported(of, hosts.seal(chosen), id_.rpartition("/")[2], observed)
-    words = _words(of, id_, found)
-    wanted = plans.declared(of, plans.read(words))
+    said = words(of, id_, found)
+    wanted = plans.declared(of, plans.read(said))
     if not as_json:
         click.get_current_context().meta[printing.AS_YAML] = True
-    printing.document(words)
+    printing.document(said)
     for path in found.differing:
         printing.talk(f"left out, as writing what is shown would change it: {path}")
-    _check_secrets(found, hosts.Secrets(chosen.of(ResourcesSettings).resources_secrets))
+    check_secrets(found, hosts.Secrets(chosen.of(ResourcesSettings).resources_secrets))
     outcome = asyncio.run(reconcile.run(id_, (Apply(wanted),), timeout))
     for each in outcome.sent:
         printing.talk(f"changed meanwhile, so it was written: {each['method']} {id_}")
@@ -81,13 +80,20 @@ def model(id_: str, type_: str | None) -> Model:
     return of
 
 
-def _words(model: Model, id_: str, found: Imported) -> Json:
-    said: dict[str, Any] = {"kind": "cloud-resource", "type": model.type.type}
-    said |= {"apiVersion": model.type.version, "resourceId": id_}
+def is_kept(id_: str) -> bool:
+    """Whether it is declared from here already."""
+    known = reconcile.known(id_)
+    return known is not None and known.data["phase"] not in _UNKNOWN
+
+
+def words(of: Model, id_: str, found: Imported) -> Json:
+    """The file of it."""
+    said: dict[str, Any] = {"kind": "cloud-resource", "type": of.type.type}
+    said |= {"apiVersion": of.type.version, "resourceId": id_}
     return {**said, "properties": found.properties}
 
 
-def _check_secrets(found: Imported, secret: hosts.Secrets) -> None:
+def check_secrets(found: Imported, secret: hosts.Secrets) -> None:
     """Before it is attached: without them it would wait."""
     for path, name in found.secrets.items():
         try:

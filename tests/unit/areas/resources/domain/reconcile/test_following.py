@@ -106,7 +106,11 @@ def test_a_removed_one_is_followed_from_its_new_beginning() -> None:
 def test_a_step_says_a_whole_file_and_its_queue() -> None:
     (kind,) = core.core().steps
     assert isinstance(kind, parts.StepKind)
-    file: dict[str, Any] = {"kind": "cloud-resource", "type": DECLARED.type, "apiVersion": DECLARED.version}
+    file: dict[str, Any] = {
+        "kind": "cloud-resource",
+        "type": DECLARED.type,
+        "apiVersion": DECLARED.version,
+    }
     file |= {"resourceId": ID, "properties": DECLARED.properties}
 
     send = kind.start(PLAN, "key", {"resource": file, "queue": "resources@api"})
