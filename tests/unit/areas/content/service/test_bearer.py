@@ -15,8 +15,9 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, padding, rsa,
 from hypothesis import given, strategies
 
 from fairlead import errors
-from fairlead.areas.content.service import bearer
-from fairlead.areas.content.service.bearer import Bearers, Issuer
+from fairlead.access import bearer
+from fairlead.access.bearer import Issuer
+from fairlead.areas.content.service.bearer import Bearers
 from fairlead.areas.content.service.catalogue import Refusal
 
 NOW = 1_800_000_000.0
