@@ -12,7 +12,7 @@ from pathlib import Path
 from fairlead import errors
 from fairlead import settings as settings_
 from fairlead.area import parts
-from fairlead.areas.resources import handlers, hooking
+from fairlead.areas.resources import handlers, hooking, push
 from fairlead.areas.resources.budgeted import Budgeted
 from fairlead.areas.resources.catalogue import Catalogue, Models
 from fairlead.areas.resources.domain.applied import Seal
@@ -27,6 +27,7 @@ from fairlead.clients.arm.identity import Application, ClientSecret, Credential,
 from fairlead.clients.arm.rest import Rest
 from fairlead.engine import outbox, service
 from fairlead.engine.messages import CommandId, StreamName, queue_name
+from fairlead.web.services import Services
 
 CATALOGUE = Path("resources") / "catalogue"
 _KEY = Path("resources") / "key"
@@ -104,11 +105,13 @@ def model(chosen: settings_.Settings, type_: str) -> Model:
 def platform(chosen: settings_.Settings) -> parts.Platform | None:
     """None where nobody is named to ask the API as: then others perform what is asked."""
     wanted = chosen.of(ResourcesSettings)
+    known = push.senders(wanted)
+    services = Services({push.SENDERS: known} if known else {})
     if not wanted.resources_token_file and not wanted.resources_tenant:
-        return None
+        return parts.Platform(services=services) if known else None
     made = host(chosen)
 
-    return parts.Platform(made.queues, made.open)
+    return parts.Platform(made.queues, made.open, services)
 
 
 def seal(chosen: settings_.Settings) -> Seal:

@@ -30,6 +30,14 @@ class ResourcesSettings:
     resources_hooks_file: str = setting(
         "", "File of rules by which types differ, and of joins (JSON); packages may bring more."
     )
+    resources_push_secret_file: str = setting(
+        "", "File with the secret that Event Grid's web-hook shows as code=… in its URL."
+    )
+    resources_push_jwks_file: str = setting(
+        "", "File with Entra ID's keys (a JWKS), for a web-hook that shows a token."
+    )
+    resources_push_issuer: str = setting("", "Who must have made such a token.")
+    resources_push_audience: str = setting("", "Whom it must be for.")
     resources_reads_per_hour: int = setting(
         12_000, "Reads of one subscription, by all workers on a store together; 0: no limit."
     )
