@@ -1,16 +1,16 @@
 """Where a resource is: at its id, or where our mark is among all, if the API gives the ids."""
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import replace
 from http import HTTPStatus
 from typing import Any, NamedTuple, Protocol
 from urllib.parse import quote
 
 from fairlead.areas.resources import responses
-from fairlead.areas.resources.domain import marks, merging, urls
+from fairlead.areas.resources.domain import marks, merging, references, requests, urls
 from fairlead.areas.resources.domain.delta import Change
 from fairlead.areas.resources.domain.hooks import Occasion, Point
-from fairlead.areas.resources.domain.model import Json, Model
+from fairlead.areas.resources.domain.model import NOTHING, Json, Model, found
 from fairlead.areas.resources.domain.reconcile.messages import (
     Declared,
     ErrorClass,
@@ -62,9 +62,9 @@ class Finder(NamedTuple):
         if not urls.is_unmade(declared.id):
             return await self.at(declared.id)
         if last.given:
-            found = await self.at(last.given)
-            if isinstance(found, Failure) or found.observed is not None:
-                return found
+            there = await self.at(last.given)
+            if isinstance(there, Failure) or there.observed is not None:
+                return there
         if self.can_search(declared):
             return await self._searched(declared)
         if last.creation and not self.model.type.repeat_header:
@@ -130,11 +130,11 @@ class Finder(NamedTuple):
         return ""
 
     async def _searched(self, declared: Declared) -> Shown | Failure:
-        found = await self.listed(urls.within(declared.id))
-        if isinstance(found, Failure):
-            return found
+        listed = await self.listed(urls.within(declared.id))
+        if isinstance(listed, Failure):
+            return listed
         mark = declared.mark
-        ours = [each for each in found if marks.bears(self.model, mark, declared.id, each)]
+        ours = [each for each in listed if marks.bears(self.model, mark, declared.id, each)]
         if not ours:
             return Shown(None)
         if len(ours) > 1:
@@ -164,6 +164,30 @@ class Finder(NamedTuple):
     def _question(self, id_: str) -> Question:
         version = self.model.type.version
         return Question("GET", id_, version, correlation=self.correlation)
+
+
+async def outputs(
+    api: Api, model: Callable[[str, str], Model], declared: Declared, correlation: str = ""
+) -> Mapping[references.Output, Any] | Failure:
+    """What its properties take from others."""
+    known: dict[references.Output, Any] = {}
+    for each in set(references.outputs(declared.properties)):
+        type_, _, version = each.type.partition("@")
+        of = model(type_, version)
+        if not urls.fits(of.type.url, each.id):
+            return Failure(ErrorClass.REFUSED, f"not an id of {of.type.type}: {each.id[:80]}")
+        path = tuple(each.path.split("."))
+        if of.has_secret(of.place(path), None):
+            return Failure(ErrorClass.REFUSED, f"a secret is no output: {each.path}")
+        shown = await Finder(api, of, correlation).at(each.id)
+        if isinstance(shown, Failure):
+            return shown
+        value = NOTHING if shown.observed is None else found(shown.observed, path)
+        if value is NOTHING or value is None:
+            told = f"it takes {each.path} of what does not show it yet: {each.id}"
+            return Failure(ErrorClass.DEPENDENCY, told)
+        known[each] = requests.without_secrets(of, path, value)
+    return known
 
 
 def _page(body: Any, paging: str | None) -> tuple[list[Json] | None, str]:

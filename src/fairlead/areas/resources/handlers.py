@@ -5,7 +5,7 @@ When to try again is the machine's to decide, so that whoever looks sees why a r
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from http import HTTPStatus
@@ -23,7 +23,7 @@ from fairlead.areas.resources.domain.reconcile import messages
 from fairlead.areas.resources.domain.reconcile.draft import stream
 from fairlead.areas.resources.domain.reconcile.planning import Planned, looked, planned
 from fairlead.areas.resources.domain.requests import Request
-from fairlead.areas.resources.finding import Api, Finder
+from fairlead.areas.resources.finding import Api, Finder, outputs
 from fairlead.clients.arm.client import Answer, Follow, Question
 from fairlead.engine import outbox
 from fairlead.engine.messages import StreamName
@@ -212,7 +212,10 @@ class _Work:
         if wrong := next(validation.mistakes(finder.model, declared.properties), None):
             # Who declared it had no description at hand: a plan, or a newer one was ingested.
             return messages.Failure(messages.ErrorClass.REFUSED, str(wrong))
-        properties = references.resolved(declared.properties, self.world.secret)
+        taken = await self._outputs(declared)
+        if isinstance(taken, messages.Failure):
+            return taken
+        properties = references.completed(declared.properties, self.world.secret, taken)
         shown = await finder.shown(declared, last)
         if isinstance(shown, messages.Failure):
             return shown
@@ -231,6 +234,14 @@ class _Work:
         headers = {name: said for name, said in conditions.items() if said}
         asked = (request.method, request.url, version, request.body, headers, self.key)
         return await self.world.api.ask(Question(*asked))
+
+    async def _outputs(
+        self, declared: messages.Declared
+    ) -> Mapping[references.Output, Any] | messages.Failure:
+        if self.stream != stream(declared.id) and any(references.outputs(declared.properties)):
+            # An object of a cluster has no right to what else we may read.
+            return messages.Failure(messages.ErrorClass.REFUSED, "only files take outputs by id")
+        return await outputs(self.world.api, self.world.model, declared, self.key)
 
     def _finder(self, type_: str, version: str, id_: str) -> Finder:
         """Nothing is asked for but resources of the type, whatever a row says."""

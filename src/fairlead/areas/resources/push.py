@@ -79,14 +79,14 @@ def senders(chosen: ResourcesSettings) -> Senders | None:
 
 
 @router.options("/event-grid", summary="The handshake of CloudEvents", include_in_schema=False)
-async def allow(request: Request) -> Response:
+async def allow_events(request: Request) -> Response:
     _check(request)
     origin = request.headers.get("webhook-request-origin", "")[:200]
     return Response(headers={"WebHook-Allowed-Origin": origin, "WebHook-Allowed-Rate": "*"})
 
 
 @router.post("/event-grid", summary="Event Grid says what changed", response_model=None)
-async def receive(request: Request) -> dict[str, Any]:
+async def receive_events(request: Request) -> dict[str, Any]:
     """Answers the handshake, and has each resource read that is kept here and was named."""
     _check(request)
     events = _events(await request.body())

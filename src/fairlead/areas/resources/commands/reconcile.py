@@ -8,23 +8,26 @@ import asyncio
 import contextlib
 import dataclasses
 import secrets
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import click
 import msgspec
+import yaml
 
 from fairlead import errors, validation
 from fairlead.areas.resources import host as hosts
 from fairlead.areas.resources import plan as plans
 from fairlead.areas.resources.domain import references, requests
+from fairlead.areas.resources.domain.importing import filled_in, imported
 from fairlead.areas.resources.domain.model import Json, Model
 from fairlead.areas.resources.domain.reconcile import events, messages
 from fairlead.areas.resources.domain.reconcile.draft import stream
 from fairlead.areas.resources.domain.reconcile.messages import Declared, LastApplied
 from fairlead.areas.resources.domain.reconcile.state import Phase
-from fairlead.areas.resources.finding import Finder, Shown
+from fairlead.areas.resources.finding import Finder, Shown, outputs
 from fairlead.areas.resources.settings import ResourcesSettings
 from fairlead.console import clients, options, printing
 from fairlead.console.files import Document
@@ -50,8 +53,8 @@ def plan(file: str, observed: str | None, *, as_json: bool) -> None:
     document, model, wanted = _declared(file)
     chosen = options.settings()
     secret = hosts.Secrets(chosen.of(ResourcesSettings).resources_secrets)
-    properties = references.resolved(wanted.properties, secret)
     with document.placed():
+        properties = references.completed(wanted.properties, secret, _outputs(wanted))
         shown = asked(wanted) if observed is None else _in_file(observed)
         complete = dataclasses.replace(wanted, properties=properties)
         request = plans.plan(model, hosts.seal(chosen), complete, _last(wanted.id), shown)
@@ -78,16 +81,27 @@ def patience(command: Any) -> Any:
 
 @click.command()
 @click.argument("file")
+@click.option(
+    "--fill",
+    is_flag=True,
+    help="Write what the API chose for what the file leaves out into the file; its comments go.",
+)
 @patience
 @options.output
-def apply(file: str, timeout: float, *, as_json: bool) -> None:
+def apply(file: str, timeout: float, *, fill: bool, as_json: bool) -> None:
     """Bring a resource to its file, and wait until the API shows it so.
 
     Sends what plan shows, and nothing else. The same file again sends what others changed since.
     """
-    _, _, wanted = _declared(file)
+    document, model, wanted = _declared(file)
     told = (messages.Apply(wanted), messages.Refresh())
     _report(asyncio.run(run(wanted.id, told, timeout)), wanted.id, as_json=as_json)
+    observed = asked(wanted) if fill else None
+    if observed is not None:
+        chosen = imported(model, hosts.seal(options.settings()), "", observed).properties
+        filled = filled_in(wanted.properties, references.without(chosen))
+        said = {**document.content, "properties": filled}
+        Path(file).write_text(yaml.safe_dump(said, sort_keys=False, allow_unicode=True))
 
 
 @click.command()
@@ -133,6 +147,22 @@ def asked(wanted: Declared) -> Json | None:
             return await Finder(made.arm, model).shown(wanted, _last(wanted.id))
 
     return hosts.shown(asyncio.run(ask()), wanted.id)
+
+
+def _outputs(wanted: Declared) -> Mapping[references.Output, Any]:
+    """What it takes from others."""
+    if not any(references.outputs(wanted.properties)):
+        return {}
+    made = hosts.host(options.settings())
+
+    async def ask() -> Mapping[references.Output, Any] | messages.Failure:
+        async with made.arm.open():
+            return await outputs(made.arm, made.ports.model, wanted)
+
+    found = asyncio.run(ask())
+    if isinstance(found, messages.Failure):
+        raise errors.Unavailable(found.message, hint="apply what it takes from first")
+    return found
 
 
 def known(id_: str) -> visibility.StreamView | None:

@@ -42,6 +42,18 @@ def imported(model: Model, seal: Seal, name: str, observed: Json) -> Imported:
     return Imported(spec, named, tuple(written(path) for path in differing))
 
 
+def filled_in(spec: Json, chosen: Json) -> Json:
+    """A spec with what the API chose for what it leaves out; what it says stays, lists whole."""
+    filled = dict(spec)
+    for name, value in chosen.items():
+        mine = spec.get(name)
+        if name not in spec:
+            filled[name] = value
+        elif isinstance(mine, dict) and isinstance(value, dict) and not references.is_one(mine):
+            filled[name] = filled_in(mine, value)
+    return filled
+
+
 def _differing(model: Model, seal: Seal, spec: Json, observed: Json) -> Iterator[Path]:
     known = Known(seal.sealed(model, spec), observed)
     paths = {merging.whole(each.path) for each in Differ(model, seal).changes(spec, known)}

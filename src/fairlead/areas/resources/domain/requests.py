@@ -11,7 +11,7 @@ import msgspec
 
 from fairlead.areas.resources.domain import marks, merging, urls
 from fairlead.areas.resources.domain.delta import Change
-from fairlead.areas.resources.domain.model import Json, Model, Place, written
+from fairlead.areas.resources.domain.model import Json, Model, Path, Place, written
 
 _SECRET = "(secret)"  # noqa: S105 - what is shown in place of one
 
@@ -79,6 +79,11 @@ def shown(model: Model, request: Request) -> Request:
     if request.body is None:
         return request
     return msgspec.structs.replace(request, body=_hidden(model, Place(), request.body))
+
+
+def without_secrets(model: Model, path: Path, value: Any) -> Any:
+    """A value at a path, with what may not be shown taken out of it."""
+    return _hidden(model, model.place(path), value)
 
 
 def _hidden(model: Model, place: Place, value: Any) -> Any:

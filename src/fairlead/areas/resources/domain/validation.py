@@ -60,6 +60,8 @@ def frozen(
 
 
 def _members(model: Model, place: Place, path: Path, value: Json) -> Iterator[Problem]:
+    if references.output_of(value) is not None:
+        return
     for name, each in value.items():
         inner, at = model.inside(place, name), (*path, name)
         if inner is None:
@@ -75,6 +77,8 @@ def _members(model: Model, place: Place, path: Path, value: Json) -> Iterator[Pr
 
 
 def _value(model: Model, place: Place, path: Path, value: Any) -> Iterator[Problem]:
+    if references.output_of(value) is not None:
+        return
     if place.is_declared and place.said is not None and place.said.path == place.path:
         taken, words = _PLAIN.get(place.said.type, ((object,), ""))
         is_other = isinstance(value, bool) and bool not in taken and object not in taken

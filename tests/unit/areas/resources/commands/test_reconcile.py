@@ -252,3 +252,35 @@ def test_a_secret_that_is_written_out_is_refused_at_its_line(
 
     assert f"{bad}:6:3: properties.key: a secret that is written out" in then.err
     assert "hunter2" not in then.err.replace(str(tmp_path), "")
+
+
+def test_a_file_may_be_filled_with_what_the_api_chose(
+    run: Type, wanted: str, tmp_path: Path, cloud: SimulatedCloud
+) -> None:
+    cloud.behaviour.hidden = ()
+    cloud.put(ID, {"size": "S", "arms": [{"name": "left"}], "key": "other", "theirs": 1})
+
+    assert run("resources", "apply", wanted, "--fill").code == 0
+
+    filled = Path(wanted).read_text()
+    assert "arms:\n  - name: left\n" in filled
+    assert "fromSecret: r2" in filled
+    assert "theirs" not in filled
+    cloud.put(ID, {"size": "L", "arms": [], "key": "hunter2"})
+    assert "arms" in run("resources", "plan", wanted).out
+
+
+def test_an_owner_and_a_name_say_the_id(
+    run: Type, wanted: str, tmp_path: Path, cloud: SimulatedCloud
+) -> None:
+    owner = "/subscriptions/s/resourceGroups/g"
+    owned = WANTED.replace(f"resourceId: {ID}", f"owner: {owner}\nname: r2")
+    both = owned.replace("name: r2", f"name: r2\nresourceId: {ID}")
+    stray = owned.replace(f"owner: {owner}", "owner: /subscriptions/s/elsewhere/g")
+
+    then = run("resources", "apply", written(tmp_path, "owned.yaml", owned))
+
+    assert then.out.startswith(f"PUT {ID}\n")
+    for bad in (both, stray):
+        told = run("resources", "plan", written(tmp_path, "bad.yaml", bad))
+        assert "not an id of Acme.Toys/robots" in told.err
