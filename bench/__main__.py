@@ -23,6 +23,7 @@ from bench import (
     lone,
     migrations,
     peers_build,
+    resources,
     rollouts,
     scale,
     start,
@@ -45,6 +46,7 @@ BENCHMARKS: tuple[Benchmark, ...] = (
     kubernetes.BENCHMARK,
     rollouts.BENCHMARK,
     content.BENCHMARK,
+    resources.BENCHMARK,
 )
 
 
