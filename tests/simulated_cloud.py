@@ -52,6 +52,15 @@ class Behaviour:
     elsewhere: str = ""
     """Another host, whose URL is told for operations."""
 
+    refusals: dict[str, tuple[int, str, str]] = field(default_factory=dict)
+    """By method: status, code and message with which each is refused, by a policy or a lock."""
+
+    echoes: bool = False
+    """Whether a refusal repeats what was sent."""
+
+    soft_delete: bool = False
+    """Names of what was deleted are taken until they are purged."""
+
 
 @dataclass
 class Stored:
@@ -90,6 +99,12 @@ class SimulatedCloud:
     made: Counter[str] = field(default_factory=Counter)
     throttled: int = 0
     """So many requests more are refused with 429."""
+
+    throttled_for: str = "17"
+    """What is said of how long; empty: nothing."""
+
+    deleted: set[str] = field(default_factory=set)
+    """Ids that are deleted softly."""
 
     failures: list[Json] = field(default_factory=list)
     """How the next operations end."""
@@ -140,7 +155,14 @@ class SimulatedCloud:
         self.tokens[token] -= 1
         if self.throttled:
             self.throttled -= 1
-            return _error(429, "TooManyRequests", "too many", {"Retry-After": "17"})
+            wait = {"Retry-After": self.throttled_for} if self.throttled_for else None
+            return _error(429, "TooManyRequests", "too many", wait)
+        if request.method in self.behaviour.refusals:
+            status, code, message = self.behaviour.refusals[request.method]
+            said = await request.text() if self.behaviour.echoes else ""
+            return _error(status, code, message + said)
+        if request.method == "PUT" and request.path.lower() in self.deleted:
+            return _error(409, "ConflictError", "a deleted one has this name: recover or purge it")
         fault = self.chance.random() < self.behaviour.failing
         if fault and self.chance.random() < 0.5:
             return _error(503, "ServerUnavailable", "come back later")
@@ -235,6 +257,8 @@ class SimulatedCloud:
         if refused is not None:
             return refused
         self.writes.append(("DELETE", path, None))
+        if self.behaviour.soft_delete:
+            self.deleted.add(path.lower())
         if self.behaviour.style == "synchronous":
             del self.stored[path.lower()]
             return web.Response(status=200)

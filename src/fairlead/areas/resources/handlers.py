@@ -4,6 +4,7 @@ When to try again is the machine's to decide, so that whoever looks sees why a r
 """
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -32,6 +33,8 @@ _SECONDS = 75.0
 _FOR_EVER = 1_000_000_000
 _LONGEST_DELAY = timedelta(minutes=1)
 _POST = "POST"
+_SHORTEST_SECRET = 4
+_HIDDEN = "(secret)"
 _BEGUN = messages.Failure(
     messages.ErrorClass.TRANSIENT, "it may have been made, and is looked for", unknown=True
 )
@@ -82,9 +85,10 @@ def _answered(
                 f"{context.stream} asks for another resource: {id_[:80]}",
                 hint="discard the effect (fairlead outbox discard)",
             )
+        work = _Work(world, context.idempotency_key, context.stream)
         try:
             async with asyncio.timeout(_SECONDS):
-                return await perform(_Work(world, context.idempotency_key, context.stream), effect)
+                return work.unechoed(await perform(work, effect), effect)
         except TimeoutError:
             away = errors.Unavailable(f"no answer within {_SECONDS:g} s", hint="it is tried again")
             return messages.Failed(effect.order, _unknown(responses.unperformed(away)))
@@ -109,6 +113,19 @@ class _Work:
     world: ResourcePorts
     key: str
     stream: StreamName
+
+    def unechoed(self, answer: object, effect: Any) -> object:
+        """Without the secrets that the API repeats in what it says."""
+        failure = getattr(answer, "failure", None)
+        if not isinstance(answer, messages.Failed | messages.Polled) or failure is None:
+            return answer
+        declared = getattr(effect, "declared", None)
+        named = references.names(declared.properties) if declared else _named(effect)
+        message = failure.message
+        for name in named:
+            with contextlib.suppress(errors.FairleadError):
+                message = _without(message, self.world.secret(name))
+        return replace(answer, failure=replace(failure, message=message))
 
     async def read(self, effect: messages.Read) -> object:
         if not effect.compares:
@@ -251,6 +268,21 @@ class _Work:
                 f"not an id of {model.type.type}: {id_[:80]}", hint=f"as {model.type.url}"
             )
         return Finder(self.world.api, model, self.key)
+
+
+def _named(effect: object) -> tuple[str, ...]:
+    return effect.secrets if isinstance(effect, messages.Poll) else ()
+
+
+def _without(message: str, secret: str) -> str:
+    """Shorter ones say nothing, and stand in every other word; a message may end inside of one."""
+    if len(secret) < _SHORTEST_SECRET:
+        return message
+    message = message.replace(secret, _HIDDEN)
+    for length in range(len(secret) - 1, _SHORTEST_SECRET - 1, -1):
+        if message.endswith(secret[:length]):
+            return message[:-length] + _HIDDEN
+    return message
 
 
 def _unknown(failure: messages.Failure) -> messages.Failure:

@@ -263,6 +263,17 @@ async def test_a_plan_says_what_then_is_sent_and_nothing_else(tmp_path: Path) ->
     assert [each.method for each in _plans(one.story.events)] == one.wrote == ["PUT", "PATCH"]
 
 
+@pytest.mark.requirement("resources R14")
+async def test_changes_that_arrive_together_share_one_pass(tmp_path: Path) -> None:
+    async with driven(SimulatedCloud(), tmp_path) as one:
+        changes = [Apply(declared(tags={"tag1": f"{number}"})) for number in range(20)]
+        await one.tell(APPLY, *changes)
+
+        assert (one.phase, one.wrote, one.shown["tags"]) == (Phase.READY, ["PUT"], {"tag1": "19"})
+        # What is there, the same once more before the write, and what came of it.
+        assert [method for method, _ in one.cloud.asked] == ["GET", "GET", "PUT", "GET"]
+
+
 async def test_effects_of_another_resource_are_refused(tmp_path: Path) -> None:
     async with SimulatedCloud().serving() as cloud:
         performers = handlers.handlers(ports(cloud, tmp_path))

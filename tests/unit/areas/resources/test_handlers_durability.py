@@ -1,7 +1,9 @@
 """Cut before and after every commit, while one call in five fails: made once, and as declared."""
 
 import itertools
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -51,8 +53,9 @@ async def test_no_cut_and_no_failing_call_makes_two_or_loses_a_change(tmp_path: 
         assert shown is not None
         assert shown["tags"] == {"tag2": "new"}
         told = await engine.read(lambda s: visibility.events(s, NAME, limit=100))
-        planned = {each.data["plan"]["method"] for each in told if each.type == _WRITE}
-        assert {method for method, _, _ in cloud.writes} <= planned
+        plans = [each.data["plan"] for each in told if each.type == _WRITE]
+        planned = {(each["method"], _changed(each)) for each in plans}
+        assert {(method, _sent(method, body)) for method, _, body in cloud.writes} <= planned
 
     async with cloud.serving():
         world = ports(cloud, tmp_path)
@@ -63,3 +66,22 @@ async def test_no_cut_and_no_failing_call_makes_two_or_loses_a_change(tmp_path: 
             cuts = await crash_at_every_commit(play, check)
 
     assert cuts >= 10
+
+
+def _changed(plan: dict[str, Any]) -> frozenset[str]:
+    return frozenset(each["path"] for each in plan["reasons"])
+
+
+def _sent(method: str, body: dict[str, Any] | None) -> frozenset[str]:
+    """What a request changes: the whole, or each value that a patch says."""
+    if method == "PUT":
+        return frozenset([""])
+    return frozenset(_paths("", body or {}))
+
+
+def _paths(prefix: str, body: dict[str, Any]) -> Iterator[str]:
+    for name, value in body.items():
+        if isinstance(value, dict):
+            yield from _paths(f"{prefix}{name}.", value)
+        else:
+            yield f"{prefix}{name}"

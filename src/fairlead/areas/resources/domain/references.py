@@ -52,6 +52,16 @@ def outputs(value: Any) -> Iterator[Output]:
             yield from outputs(each)
 
 
+def names(value: Any) -> Iterator[str]:
+    """Of all secrets in a spec."""
+    name = name_of(value)
+    if name is not None:
+        yield name
+    elif isinstance(value, dict | list):
+        for each in value.values() if isinstance(value, dict) else value:
+            yield from names(each)
+
+
 def brought(value: Any, known: Mapping[Output, Any]) -> Any:
     """With outputs in the places of their references."""
     found = output_of(value)

@@ -270,6 +270,7 @@ def test_a_file_may_be_filled_with_what_the_api_chose(
     assert "arms" in run("resources", "plan", wanted).out
 
 
+@pytest.mark.requirement("resources R8")
 def test_an_owner_and_a_name_say_the_id(
     run: Type, wanted: str, tmp_path: Path, cloud: SimulatedCloud
 ) -> None:

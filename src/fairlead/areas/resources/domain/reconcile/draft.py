@@ -5,6 +5,7 @@ import hashlib
 import re
 from dataclasses import dataclass, field
 
+from fairlead.areas.resources.domain import references
 from fairlead.areas.resources.domain.reconcile import events as happened
 from fairlead.areas.resources.domain.reconcile import messages, pace
 from fairlead.areas.resources.domain.reconcile.events import Event
@@ -115,7 +116,8 @@ class Draft:
     def poll(self) -> None:
         self.record(happened.PollStarted(self.next))
         assert self.state.operation is not None
-        asked = messages.Poll(self.state.order, self.declared.id, self.state.operation)
+        named = tuple(sorted(set(references.names(self.declared.properties))))
+        asked = messages.Poll(self.state.order, self.declared.id, self.state.operation, named)
         self.effects.append(asked)
 
     def operate(self, operation: messages.Operation, asked: dt.timedelta | None) -> None:

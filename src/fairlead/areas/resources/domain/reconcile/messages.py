@@ -286,6 +286,8 @@ class Poll:
     order: int
     id: str
     operation: Operation
+    secrets: tuple[str, ...] = ()
+    """The names of those that were sent: what the API says of its end may not show them."""
 
 
 Command = (
