@@ -97,7 +97,7 @@ async def test_a_rule_keeps_a_resource_from_being_deleted(tmp_path: Path) -> Non
     assert (one.phase, one.wrote) == (Phase.FAILED, ["PUT"])
 
 
-@pytest.mark.requirement("resources R9", "resources R35")
+@pytest.mark.requirement("resources R35")
 async def test_further_calls_are_joined_and_one_that_fails_is_a_warning(tmp_path: Path) -> None:
     join = {"types": ["*"], "path": "instanceView", "into": "properties.instanceView"}
     of = model(tmp_path, joins=[join, {**join, "path": "/skus", "into": "skus"}])
