@@ -116,6 +116,7 @@ class SimulatedCloud:
     async def serving(self) -> AsyncIterator["SimulatedCloud"]:
         app = web.Application()
         app.router.add_post("/{tenant}/oauth2/v2.0/token", self._sign_in)
+        app.router.add_get("/metadata/identity/oauth2/token", self._identify)
         app.router.add_route("*", "/{tail:.*}", self._handle)
         runner = web.AppRunner(app)
         await runner.setup()
@@ -140,11 +141,25 @@ class SimulatedCloud:
 
     async def _sign_in(self, request: web.Request) -> web.Response:
         form = await request.post()
-        if form.get("client_secret") != "s3cret" or form.get("grant_type") != "client_credentials":
+        jwt = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+        known = form.get("client_secret") == "s3cret" or (
+            form.get("client_assertion_type") == jwt and form.get("client_assertion") == "pod-token"
+        )
+        if not known or form.get("grant_type") != "client_credentials":
             return web.json_response({"error": "invalid_client"}, status=401)
         token = f"token-{len(self.tokens) + 1}"
         self.tokens[token] = self.behaviour.token_uses
         return web.json_response({"access_token": token, "expires_in": 3599})
+
+    async def _identify(self, request: web.Request) -> web.Response:
+        """The metadata service of a machine, which writes numbers as text."""
+        asked = request.query
+        known = asked.get("client_id", "app") == "app" and asked.get("resource") == self.url
+        if request.headers.get("Metadata") != "true" or not known or "api-version" not in asked:
+            return web.json_response({"error": "invalid_request"}, status=400)
+        token = f"token-{len(self.tokens) + 1}"
+        self.tokens[token] = self.behaviour.token_uses
+        return web.json_response({"access_token": token, "expires_in": "86399"})
 
     async def _handle(self, request: web.Request) -> web.Response:
         self.asked.append((request.method, request.path))

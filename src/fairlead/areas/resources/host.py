@@ -23,7 +23,13 @@ from fairlead.areas.resources.finding import Shown
 from fairlead.areas.resources.settings import ResourcesSettings
 from fairlead.clients import credentials
 from fairlead.clients.arm.client import Arm
-from fairlead.clients.arm.identity import Application, ClientSecret, Credential, FileToken
+from fairlead.clients.arm.identity import (
+    Application,
+    ClientSecret,
+    Credential,
+    FileToken,
+    ManagedIdentity,
+)
 from fairlead.clients.arm.rest import Rest
 from fairlead.engine import outbox, service
 from fairlead.engine.messages import CommandId, StreamName, queue_name
@@ -107,7 +113,8 @@ def platform(chosen: settings_.Settings) -> parts.Platform | None:
     wanted = chosen.of(ResourcesSettings)
     known = push.senders(wanted)
     services = Services({push.SENDERS: known} if known else {})
-    if not wanted.resources_token_file and not wanted.resources_tenant:
+    ways = (wanted.resources_token_file, wanted.resources_tenant, wanted.resources_managed_identity)
+    if not any(ways):
         return parts.Platform(services=services) if known else None
     made = host(chosen)
 
@@ -180,7 +187,10 @@ def _rest(wanted: ResourcesSettings) -> Arm:
 def _credential(wanted: ResourcesSettings, api: str, login: str) -> Credential:
     if wanted.resources_token_file:
         return FileToken(Path(wanted.resources_token_file).expanduser())
-    named = (wanted.resources_client_id, wanted.resources_client_secret_file)
+    if wanted.resources_managed_identity:
+        return ManagedIdentity(wanted.resources_managed_identity, api, wanted.resources_client_id)
+    federated = wanted.resources_federated_token_file
+    named = (wanted.resources_client_id, federated or wanted.resources_client_secret_file)
     if not wanted.resources_tenant or not all(named):
         raise errors.Rejected(
             "nobody to ask the API as",
@@ -190,8 +200,8 @@ def _credential(wanted: ResourcesSettings, api: str, login: str) -> Credential:
         )
     client, file = named
     secret = Path(file).expanduser()
-    signed = Application(login, wanted.resources_tenant, client, secret, f"{api}/.default")
-    return ClientSecret(signed)
+    about = (login, wanted.resources_tenant, client, secret, f"{api}/.default", bool(federated))
+    return ClientSecret(Application(*about))
 
 
 def _place(url: str) -> str:

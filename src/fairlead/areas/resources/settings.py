@@ -27,6 +27,12 @@ class ResourcesSettings:
     resources_tenant: str = setting("", "Tenant of an app registration, instead of a token.")
     resources_client_id: str = setting("", "Its client id.")
     resources_client_secret_file: str = setting("", "File with its secret.")
+    resources_federated_token_file: str = setting(
+        "", "Instead of that, file with a token of a cluster's own issuer (workload identity)."
+    )
+    resources_managed_identity: str = setting(
+        "", "URL of a machine's metadata service, for its own identity: http://169.254.169.254."
+    )
     resources_hooks_file: str = setting(
         "", "File of rules by which types differ, and of joins (JSON); packages may bring more."
     )

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from http import HTTPStatus
 from pathlib import Path
@@ -19,6 +20,7 @@ EARLY_SECONDS = 300.0
 """A token is renewed this long before it ends: requests of a slow API take a while."""
 
 _MOST_BYTES = 65_536
+_ASSERTION = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 
 
 class Credential(Protocol):
@@ -54,17 +56,19 @@ class Application(NamedTuple):
     scope: str
     """Of the tokens: the API, with `/.default`."""
 
+    is_assertion: bool = False
+    """The file has a token of another issuer that Entra ID trusts: workload identity."""
+
 
 class _Token(msgspec.Struct):
     access_token: str
     expires_in: float
 
 
-@dataclass(slots=True)
-class ClientSecret:
-    """Signs in as an application with its secret, and keeps the token until it is about to end."""
+@dataclass(slots=True, kw_only=True)
+class _Renewed:
+    """Keeps a token until it is about to end."""
 
-    application: Application
     clock: Callable[[], float] = time.time
     _token: str = ""
     _until: float = 0.0
@@ -85,31 +89,69 @@ class ClientSecret:
         return True
 
     async def _asked(self, session: aiohttp.ClientSession) -> _Token:
+        raise NotImplementedError
+
+
+@dataclass(slots=True)
+class ManagedIdentity(_Renewed):
+    """The identity of the machine that we run on, which its metadata service knows."""
+
+    url: str
+    resource: str
+    client_id: str = ""
+    """Which one, where the machine has several."""
+
+    async def _asked(self, session: aiohttp.ClientSession) -> _Token:
+        asked = {"api-version": "2018-02-01", "resource": self.resource}
+        asked |= {"client_id": self.client_id} if self.client_id else {}
+        url = f"{self.url.rstrip('/')}/metadata/identity/oauth2/token"
+        headers = {"Metadata": "true"}
+        return await _token(
+            session.get(url, params=asked, headers=headers, allow_redirects=False), self.resource
+        )
+
+
+@dataclass(slots=True)
+class ClientSecret(_Renewed):
+    """Signs in as an application, with its secret or a token that stands for it."""
+
+    application: Application
+
+    async def _asked(self, session: aiohttp.ClientSession) -> _Token:
         said = self.application
         url = f"{said.login_url.rstrip('/')}/{quote(said.tenant, safe='')}/oauth2/v2.0/token"
         form = {
             "grant_type": "client_credentials",
             "client_id": said.client_id,
-            "client_secret": credentials.secret(said.secret_file),
             "scope": said.scope,
         }
-        try:
-            async with session.post(url, data=form, allow_redirects=False) as answer:
-                body = await answer.content.read(_MOST_BYTES)
-                status = answer.status
-        except (TimeoutError, OSError, aiohttp.ClientError) as error:
-            raise _away(type(error).__name__) from error
-        if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
-            raise _away(str(status))
-        if status != HTTPStatus.OK:
-            raise errors.Forbidden(
-                f"no token for {said.client_id}, status: {status}",
-                hint="check the tenant, the client id and the secret, and whether that has ended",
-            )
-        try:
-            return msgspec.json.decode(body, type=_Token)
-        except msgspec.DecodeError as error:
-            raise _away("no token in its answer") from error
+        secret = credentials.secret(said.secret_file)
+        if said.is_assertion:
+            form |= {"client_assertion_type": _ASSERTION, "client_assertion": secret}
+        else:
+            form["client_secret"] = secret
+        return await _token(session.post(url, data=form, allow_redirects=False), said.client_id)
+
+
+async def _token(asked: AbstractAsyncContextManager[aiohttp.ClientResponse], of: str) -> _Token:
+    try:
+        async with asked as answer:
+            body = await answer.content.read(_MOST_BYTES)
+            status = answer.status
+    except (TimeoutError, OSError, aiohttp.ClientError) as error:
+        raise _away(type(error).__name__) from error
+    if status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        raise _away(str(status))
+    if status != HTTPStatus.OK:
+        raise errors.Forbidden(
+            f"no token for {of}, status: {status}",
+            hint="check the tenant, the client id and the secret, and whether that has ended",
+        )
+    try:
+        # The metadata service writes its numbers as text.
+        return msgspec.json.decode(body, type=_Token, strict=False)
+    except msgspec.DecodeError as error:
+        raise _away("no token in its answer") from error
 
 
 def _away(why: str) -> errors.Unavailable:

@@ -11,7 +11,7 @@ from fairlead.areas.resources import host
 from fairlead.areas.resources.domain.reconcile.draft import stream
 from fairlead.areas.resources.domain.reconcile.messages import ErrorClass, Failure
 from fairlead.areas.resources.finding import Shown
-from fairlead.clients.arm.identity import ClientSecret, FileToken
+from fairlead.clients.arm.identity import ClientSecret, FileToken, ManagedIdentity
 from fairlead.clients.arm.rest import Rest
 from fairlead.settings import Settings
 
@@ -157,3 +157,18 @@ def test_an_api_of_no_cloud_needs_a_url_and_a_token(tmp_path: Path) -> None:
 async def test_without_an_engine_nothing_is_begun() -> None:
     with pytest.raises(errors.Unavailable):
         await host.Begun()(stream("/robots/{welder}"), 1)
+
+
+def test_a_pod_and_a_machine_have_identities_of_their_own(tmp_path: Path) -> None:
+    given = {name: value for name, value in APP.items() if "SECRET" not in name}
+    file = {"FAIRLEAD_RESOURCES_FEDERATED_TOKEN_FILE": "/run/pod"}
+    pod = host.host(settings(tmp_path, **given, **file))
+    url = "http://169.254.169.254"
+    machine = host.host(settings(tmp_path, FAIRLEAD_RESOURCES_MANAGED_IDENTITY=url))
+
+    assert isinstance(pod.arm.credential, ClientSecret)
+    signed = pod.arm.credential.application
+    assert (signed.secret_file, signed.is_assertion) == (Path("/run/pod"), True)
+    assert isinstance(machine.arm.credential, ManagedIdentity)
+    assert machine.arm.credential.resource == "https://management.azure.com"
+    assert host.platform(settings(tmp_path, FAIRLEAD_RESOURCES_MANAGED_IDENTITY=url)) is not None

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from fairlead import errors
 from fairlead.clients.arm.client import MOST_BYTES, Answer, Arm, Follow, Question
-from fairlead.clients.arm.identity import Application, ClientSecret, FileToken
+from fairlead.clients.arm.identity import Application, ClientSecret, FileToken, ManagedIdentity
 from tests.simulated_cloud import Behaviour, SimulatedCloud
 
 ID = "/subscriptions/s/resourceGroups/g/providers/Acme.Toys/sets/a"
@@ -119,7 +119,7 @@ async def test_a_token_is_kept_until_shortly_before_its_end(tmp_path: Path) -> N
     now = 1000.0
     async with SimulatedCloud().serving() as cloud:
         signed = Application(cloud.url, "tenant", "app", secret(tmp_path), "scope")
-        arm = Arm(cloud.url, ClientSecret(signed, lambda: now), SETTING)
+        arm = Arm(cloud.url, ClientSecret(signed, clock=lambda: now), SETTING)
         async with arm.open():
             for now in (1000.0, 4298.0, 4300.0):  # noqa: B007 - the clock reads it
                 await ask(arm, "GET")
@@ -137,6 +137,36 @@ async def test_a_secret_that_is_wrong_is_told_without_being_shown(tmp_path: Path
 
     assert "wr0ng" not in str(told.value)
     assert cloud.asked == []
+
+
+async def test_a_pod_shows_the_token_of_its_own_issuer_instead_of_a_secret(tmp_path: Path) -> None:
+    async with SimulatedCloud().serving() as cloud:
+        federated = (secret(tmp_path, "pod-token"), f"{cloud.url}/.default")
+        signed = Application(cloud.url, "tenant", "app", *federated, is_assertion=True)
+        arm = Arm(cloud.url, ClientSecret(signed), SETTING)
+        async with arm.open():
+            assert (await ask(arm, "GET")).status == 404
+            arm.credential.forget("token-1")
+            secret(tmp_path, "stolen")
+            with pytest.raises(errors.Forbidden):
+                await ask(arm, "GET")
+
+
+@pytest.mark.parametrize(("identity", "status"), [("", 404), ("app", 404), ("other", None)])
+async def test_a_machine_asks_its_metadata_service_who_it_is(
+    identity: str, status: int | None
+) -> None:
+    async with SimulatedCloud().serving() as cloud:
+        arm = Arm(cloud.url, ManagedIdentity(cloud.url, cloud.url, identity), SETTING)
+        async with arm.open():
+            if status is None:
+                with pytest.raises(errors.Forbidden):
+                    await ask(arm, "GET")
+                return
+            assert (await ask(arm, "GET")).status == status
+            assert (await ask(arm, "GET")).status == status
+
+    assert len(cloud.tokens) == 1
 
 
 async def test_a_token_in_a_file_is_read_anew(tmp_path: Path) -> None:
