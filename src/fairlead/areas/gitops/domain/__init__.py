@@ -1,0 +1,1 @@
+"""What a deployment from git decides; knows neither git nor a cluster."""
