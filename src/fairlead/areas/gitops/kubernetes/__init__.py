@@ -1,0 +1,1 @@
+"""Intents as objects of a cluster, and who performs the operations behind them."""

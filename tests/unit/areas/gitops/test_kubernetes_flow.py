@@ -1,0 +1,125 @@
+"""The document's flow on the fake API server: create, modify, delete, again under one name."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from fairlead.areas.gitops.domain.messages import FINALIZER
+from fairlead.areas.gitops.kubernetes.kinds import DEPLOYMENTS, SYNC
+from fairlead.kubernetes.objects import Key, uid_of
+from tests.unit.areas.gitops.rig import (
+    SPACE,
+    Rig,
+    at,
+    condition,
+    config_map,
+    deployment,
+    failed,
+    rigged,
+)
+
+
+@pytest.fixture
+async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+    async with rigged(tmp_path) as made:
+        yield made
+
+
+@pytest.mark.requirement("gitops 10")
+async def test_a_deployment_is_created_modified_and_deleted(rig: Rig) -> None:
+    first = rig.commit(
+        {"deploy/a.yaml": config_map("a", color="red"), "deploy/b.yaml": config_map("b")}
+    )
+    await rig.hand.create(DEPLOYMENTS, deployment(rig.where))
+
+    shown = await rig.until(at(first))
+
+    assert shown["status"]["health"]["status"] == "Healthy"
+    assert [one["name"] for one in shown["status"]["resources"]] == ["a", "b"]
+    assert condition(shown, "ErrorOccurred")["reason"] == "ErrorOccurredResolved"
+    assert (await rig.config_map("a") or {})["data"] == {"color": "red"}
+
+    second = rig.commit({"deploy/a.yaml": config_map("a", color="blue"), "deploy/b.yaml": None})
+    change = {"spec": {"source": {"targetRevision": second}}}
+    await rig.hand.patch(DEPLOYMENTS, Key(SPACE, "shop"), change)
+
+    await rig.until(at(second))
+    assert (await rig.config_map("a") or {})["data"] == {"color": "blue"}
+    assert await rig.config_map("b") is None
+
+    await rig.hand.delete(DEPLOYMENTS, Key(SPACE, "shop"))
+
+    await rig.until_gone("a")
+
+
+@pytest.mark.requirement("gitops 14")
+async def test_one_made_again_under_its_name_is_a_deletion_and_a_creation(rig: Rig) -> None:
+    commit = rig.commit({"deploy/a.yaml": config_map("a"), "other/b.yaml": config_map("b")})
+    await rig.hand.create(DEPLOYMENTS, deployment(rig.where))
+    first = await rig.until(at(commit))
+
+    await rig.hand.delete(DEPLOYMENTS, Key(SPACE, "shop"))
+    await rig.hand.create(DEPLOYMENTS, deployment(rig.where, source={"path": "other"}))
+
+    second = await rig.until(at(commit))
+    assert uid_of(second) != uid_of(first)
+    await rig.until_gone("a")
+    assert await rig.config_map("b") is not None
+
+
+async def test_a_finalizer_of_the_user_holds_the_object_until_all_is_gone(rig: Rig) -> None:
+    commit = rig.commit({"deploy/a.yaml": config_map("a")})
+    made = deployment(rig.where)
+    made["metadata"]["finalizers"] = [FINALIZER]
+    await rig.hand.create(DEPLOYMENTS, made)
+    await rig.until(at(commit))
+
+    await rig.hand.delete(DEPLOYMENTS, Key(SPACE, "shop"))
+
+    await rig.until_let_go()
+    assert await rig.config_map("a") is None
+
+
+@pytest.mark.requirement("gitops 16")
+async def test_what_cannot_be_done_is_a_condition_until_it_can(rig: Rig) -> None:
+    rig.commit({"deploy/a.yaml": config_map("a")})
+    await rig.hand.create(DEPLOYMENTS, deployment(rig.where, source={"path": "/"}))
+    refused = await rig.until(failed)
+    change = {"spec": {"source": {"path": "none"}}}
+    await rig.hand.patch(DEPLOYMENTS, Key(SPACE, "shop"), change)
+    missing = await rig.until(lambda obj: "none" in condition(obj, "ErrorOccurred")["message"])
+    commit = rig.commit({"none/a.yaml": config_map("a")})
+
+    found = await rig.until(at(commit))
+
+    assert condition(refused, "ErrorOccurred")["message"] == "spec.source.path cannot be '/'"
+    assert "no such file" in condition(missing, "ErrorOccurred")["message"]
+    assert condition(found, "ErrorOccurred")["reason"] == "ErrorOccurredResolved"
+
+
+async def test_two_deployments_do_not_fight_for_one_object(rig: Rig) -> None:
+    commit = rig.commit({"deploy/a.yaml": config_map("a"), "other/a.yaml": config_map("a", b="c")})
+    await rig.hand.create(DEPLOYMENTS, deployment(rig.where))
+    await rig.until(at(commit))
+
+    await rig.hand.create(DEPLOYMENTS, deployment(rig.where, "second", source={"path": "other"}))
+
+    second = await rig.until(failed, "second")
+    told = "ConfigMap a belongs to another GitOpsDeployment"
+    assert told in condition(second, "ErrorOccurred")["message"]
+    assert at(commit)(await rig.get())
+
+
+async def test_a_manual_deployment_is_synced_when_somebody_asks(rig: Rig) -> None:
+    commit = rig.commit({"deploy/a.yaml": config_map("a")})
+    await rig.hand.create(DEPLOYMENTS, deployment(rig.where, type="manual"))
+    compared = await rig.until(lambda obj: (obj.get("status") or {}).get("resources"))
+    before = await rig.config_map("a")
+
+    asked = {"metadata": {"annotations": {SYNC: "1"}}}
+    await rig.hand.patch(DEPLOYMENTS, Key(SPACE, "shop"), asked)
+
+    await rig.until(at(commit))
+    assert (before, compared["status"]["sync"]["status"]) == (None, "OutOfSync")
+    assert await rig.config_map("a") is not None
