@@ -60,6 +60,7 @@ class Rig:
 
     def __init__(self, server: Server, hand: Client, repository: Path, where: str) -> None:
         self.server = server
+        self.connection = Connection(server.url, credentials.Fixed())
         self.hand = hand
         self.repository = repository
         self.where = where
@@ -134,5 +135,4 @@ async def rigged(folder: Path) -> AsyncIterator[Rig]:
                 await hand.create(
                     rbac.NAMESPACES, named(rbac.NAMESPACES, {"metadata": {"name": SPACE}})
                 )
-                async with operating(folder / "state", connection, SPACE):
-                    yield Rig(server, hand, repository, where)
+                yield Rig(server, hand, repository, where)

@@ -16,14 +16,22 @@ from tests.unit.areas.gitops.rig import (
     config_map,
     deployment,
     failed,
+    operating,
     rigged,
 )
 
 
 @pytest.fixture
-async def rig(tmp_path: Path) -> AsyncIterator[Rig]:
+async def idle(tmp_path: Path) -> AsyncIterator[Rig]:
+    """Nobody operates yet."""
     async with rigged(tmp_path) as made:
         yield made
+
+
+@pytest.fixture
+async def rig(idle: Rig, tmp_path: Path) -> AsyncIterator[Rig]:
+    async with operating(tmp_path / "state", idle.connection, SPACE):
+        yield idle
 
 
 @pytest.mark.requirement("gitops 10")
@@ -123,3 +131,22 @@ async def test_a_manual_deployment_is_synced_when_somebody_asks(rig: Rig) -> Non
     await rig.until(at(commit))
     assert (before, compared["status"]["sync"]["status"]) == (None, "OutOfSync")
     assert await rig.config_map("a") is not None
+
+
+async def test_an_operator_with_an_empty_store_goes_on_from_the_status(
+    idle: Rig, tmp_path: Path
+) -> None:
+    first = idle.commit({"deploy/a.yaml": config_map("a"), "deploy/b.yaml": config_map("b")})
+    await idle.hand.create(DEPLOYMENTS, deployment(idle.where))
+    async with operating(tmp_path / "first", idle.connection, SPACE):
+        await idle.until(at(first))
+    second = idle.commit({"deploy/b.yaml": None})
+    before = len(idle.server.writes)
+
+    async with operating(tmp_path / "second", idle.connection, SPACE):
+        await idle.until(at(second))
+
+        assert await idle.config_map("b") is None
+        assert not [one for one in idle.server.writes[before:] if "configmaps/a" in one.path]
+        await idle.hand.delete(DEPLOYMENTS, Key(SPACE, "shop"))
+        await idle.until_gone("a")
