@@ -28,6 +28,7 @@ CHANCE = 0.02
 """Of a false alarm in a release, which the judge promises."""
 
 ALARMS = ("High", "Low")
+JUDGES = ("fairlead, ten looks", "kayenta, one look", "Mann-Whitney 0.98, one look")
 
 
 def run(effort: harness.Effort) -> harness.Result:
@@ -36,15 +37,20 @@ def run(effort: harness.Effort) -> harness.Result:
     result = harness.Result("judge", measurements)
     for samples in (30, 60):
         for cell in (*judge_cells.ALIKE, *judge_cells.WORSE):
-            _tell(result, cell, samples, effort.pick(4000 if cell.alike else 1000, 100))
+            runs = effort.pick(2000 if cell.alike else 1000, 100)
+            _tell(result, cell, samples, (runs, outcomes(cell, samples, runs)))
+        runs = effort.pick(1000, 30)
+        _tell(result, judge_cells.RELEASE, samples, (runs, release(samples, runs)))
     return result
 
 
-def _tell(result: harness.Result, cell: Cell, samples: int, runs: int) -> None:
+def _tell(
+    result: harness.Result, cell: Cell, samples: int, found: tuple[int, Counter[str]]
+) -> None:
     """The alarms in percent, with the spread that chance gives so many runs."""
-    told = outcomes(cell, samples, runs)
+    runs, told = found
     said = f"{'alike' if cell.alike else 'worse'}, {cell.name}, n = {samples}"
-    for who in ("fairlead, ten looks", "kayenta, one look", "Mann-Whitney 0.98, one look"):
+    for who in JUDGES:
         part = told[who] / runs
         low, high = _between(told[who], runs)
         result.measurements[f"{said}: {who}"] = round(100 * part, 1)
@@ -75,12 +81,29 @@ def outcomes(cell: Cell, samples: int, runs: int) -> Counter[str]:
     return told
 
 
+def release(samples: int, runs: int) -> Counter[str]:
+    """How often any alarm was raised on a release with a metric of each kind, all alike."""
+    cells = [cell for cell in judge_cells.ALIKE if cell.promised]
+    told: Counter[str] = Counter()
+    chance = random.Random(f"release {samples}")  # noqa: S311 - the same data in every run
+    rule = classify.Rule("metric")
+    for _ in range(runs):
+        drawn = [(cell.draw(chance, samples), cell.share) for cell in cells]
+        seen = (_in_ten_looks(rule, *each, parts=len(cells)) for each in drawn)
+        told["fairlead, ten looks"] += any(label in ALARMS for _, label in seen)
+        rates = [judge_cells.plain(sides) for sides, _ in drawn]
+        theirs = (judge.find(rule, *each, judge.KAYENTA).label.value for each in rates)
+        told["kayenta, one look"] += any(label in ALARMS for label in theirs)
+        told["Mann-Whitney 0.98, one look"] += any(_ranks_part(*each) for each in rates)
+    return told
+
+
 def _in_ten_looks(
-    rule: classify.Rule, sides: judge_cells.Drawn, share: float | None
+    rule: classify.Rule, sides: judge_cells.Drawn, share: float | None, parts: int = 1
 ) -> tuple[int, str]:
     samples = len(sides[0])
     every = samples // LOOKS
-    bench = judge.Bench(plan=looks.Plan(samples, every, share=share))
+    bench = judge.Bench(plan=looks.Plan(samples, every, parts, share))
     label = ""
     for look in range(LOOKS):
         at = round(FIRST + (samples - FIRST) * look / (LOOKS - 1))

@@ -49,11 +49,15 @@ def lognormal(sigma: float, factor: float = 1.0) -> Draw:
     return draw
 
 
-def following(correlation: float) -> Draw:
-    """Each side for itself an autoregression of one step."""
+def following(correlation: float, spread: float = 0.0) -> Draw:
+    """Each side for itself an autoregression of one step; with a spread, its exponential."""
+
+    def side(chance: random.Random, count: int) -> list[float]:
+        walk = _walk(chance, correlation, count)
+        return [math.exp(spread * each) for each in walk] if spread else walk
 
     def draw(chance: random.Random, count: int) -> Drawn:
-        return _walk(chance, correlation, count), _walk(chance, correlation, count)
+        return side(chance, count), side(chance, count)
 
     return draw
 
@@ -100,12 +104,15 @@ def ratios(requests: int, others: int) -> Draw:
     return draw
 
 
-def bursts(requests: int, others: int, shape: float = 2.0) -> Draw:
+def bursts(requests: int, others: int, shape: float = 2.0, factor: float = 1.0) -> Draw:
     """Errors whose rate is another one in each minute, on each side for itself."""
 
     def draw(chance: random.Random, count: int) -> Drawn:
-        rates = ([chance.gammavariate(shape, 0.005 / shape) for _ in range(count)] for _ in "ab")
-        return _at_rates(chance, next(rates), others), _at_rates(chance, next(rates), requests)
+        rates = [
+            [chance.gammavariate(shape, rate / shape) for _ in range(count)]
+            for rate in (0.005, 0.005 * factor)
+        ]
+        return _at_rates(chance, rates[0], others), _at_rates(chance, rates[1], requests)
 
     return draw
 
@@ -155,18 +162,31 @@ ALIKE = (
     Cell("AR(1) 0.3", following(0.3)),
     Cell("AR(1) 0.5", following(0.5)),
     Cell("AR(1) 0.7", following(0.7)),
+    Cell("log-normal 1 at AR(1) 0.7", following(0.7, 1.0)),
     Cell("AR(1) 0.7 that both share", shared()),
     Cell("errors in rare bursts, 200 of 400", bursts(200, 200, 0.5), promised=False),
+    Cell("errors in rare bursts, 200 of 2,000", bursts(200, 1800, 0.5), 0.1, promised=False),
     Cell("errors in bursts, AR(1) 0.7", following_bursts(200, 200, 0.7), promised=False),
+    Cell(
+        "errors in bursts, AR(1) 0.7, 200 of 2,000",
+        following_bursts(200, 1800, 0.7),
+        0.1,
+        promised=False,
+    ),
 )
+RELEASE = Cell("a release with a metric of each kind that is promised", normal())
+"""All of them together, which share one promise; it is not drawn by itself."""
+
 WORSE = (
     Cell("errors 0.5 to 1 %, 200 of 400 requests", errors(200, 200, 2), alike=False),
     Cell("errors 0.5 to 1 %, 200 of 2,000 requests", errors(200, 1800, 2), 0.1, alike=False),
     Cell("errors 0.5 to 1 %, 20 of 400 requests", errors(20, 380, 2), 0.05, alike=False),
     Cell("errors 0.5 to 5 %, 20 of 400 requests", errors(20, 380, 10), 0.05, alike=False),
+    Cell("errors in bursts 0.5 to 1 %, 200 of 400", bursts(200, 200, factor=2), alike=False),
     Cell("events, Poisson 0.1 to 0.5", sparse(0.1, 5), alike=False),
     Cell("log-normal 0.5, +25 %", lognormal(0.5, 1.25), alike=False),
     Cell("log-normal 0.5, +50 %", lognormal(0.5, 1.5), alike=False),
+    Cell("log-normal 1, x 2", lognormal(1.0, 2), alike=False),
     Cell("normal, +0.8 sd", normal(0.8), alike=False),
     Cell("AR(1) 0.7 that both share, +0.25 sd", shared(0.25), alike=False),
     Cell("normal, sd x 5", normal(times=5), alike=False),

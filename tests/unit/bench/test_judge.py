@@ -27,6 +27,26 @@ def test_both_sides_alike_rarely_raise_an_alarm_in_ten_looks(name: str) -> None:
 
 
 @pytest.mark.parametrize(
+    ("name", "most"),
+    [
+        ("errors in rare bursts, 200 of 400", 0.03),
+        ("errors in bursts, AR(1) 0.7, 200 of 2,000", 0.055),
+    ],
+)
+def test_bursts_beyond_the_promise_stay_near_it(name: str, most: float) -> None:
+    told = judge.outcomes(CELLS[name], 30, RUNS)
+
+    assert told["fairlead, ten looks"] <= RUNS * most
+
+
+def test_a_metric_of_each_kind_together_rarely_raises_an_alarm() -> None:
+    told = judge.release(30, RUNS // 5)
+
+    assert told["fairlead, ten looks"] <= RUNS // 5 * MOST
+    assert told["Mann-Whitney 0.98, one look"] > RUNS // 5 * 0.9
+
+
+@pytest.mark.parametrize(
     ("name", "least"),
     [
         ("errors 0.5 to 1 %, 200 of 400 requests", 0.65),
