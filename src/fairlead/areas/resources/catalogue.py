@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from fairlead import errors, values
-from fairlead.areas.resources.domain.hooks import Hooks
+from fairlead.areas.resources.domain.hooks import NO_HOOKS, Hooks
 from fairlead.areas.resources.domain.model import Model
 from fairlead.areas.resources.domain.reading import ResourceType
 
@@ -100,7 +100,7 @@ class Catalogue:
 class Models:
     """Types by name and version, decoded once; read again when the file was replaced."""
 
-    def __init__(self, path: Path, hooks: Hooks = Hooks()) -> None:  # noqa: B008 - frozen
+    def __init__(self, path: Path, hooks: Hooks = NO_HOOKS) -> None:
         self._path, self._hooks = path, hooks
         self._of = 0
         self._known: dict[tuple[str, str], Model] = {}

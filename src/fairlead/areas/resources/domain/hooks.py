@@ -117,6 +117,9 @@ class Hooks:
         return occasion
 
 
+NO_HOOKS = Hooks()
+
+
 def _called(hook: Hook, occasion: Occasion) -> Occasion:
     try:
         answer = hook.call(occasion)

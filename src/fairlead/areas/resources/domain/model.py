@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, NamedTuple
 
 from fairlead.areas.resources.domain.classes import ClassifiedProperty
-from fairlead.areas.resources.domain.hooks import Hooks
+from fairlead.areas.resources.domain.hooks import NO_HOOKS, Hooks
 from fairlead.areas.resources.domain.reading import ResourceType
 
 Json = dict[str, Any]
@@ -66,10 +66,10 @@ class Model:
     type: ResourceType
     _said: Mapping[str, ClassifiedProperty]
     _names: Mapping[str, Sequence[str]]
-    hooks: Hooks = Hooks()
+    hooks: Hooks = NO_HOOKS
 
     @classmethod
-    def of(cls, type_: ResourceType, hooks: Hooks = Hooks()) -> "Model":  # noqa: B008 - frozen
+    def of(cls, type_: ResourceType, hooks: Hooks = NO_HOOKS) -> "Model":
         said = {each.path: each for each in type_.properties}
         names: dict[str, list[str]] = {}
         for path in said:
