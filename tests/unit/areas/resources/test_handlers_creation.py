@@ -239,3 +239,20 @@ async def test_no_cut_at_any_commit_makes_two(
             )
 
     assert cuts >= 10
+
+
+@pytest.mark.parametrize("late", [0, 3])
+async def test_one_whose_creation_is_in_doubt_is_found_and_deleted(
+    late: int, tmp_path: Path
+) -> None:
+    api = SimulatedApi(cut_posts=1, late_lists=late)
+    async with driven(api, tmp_path, model()) as one:
+        one.story.tell(Apply(declared()))
+        one.pending += one.story.last.effects
+        while one.pending:
+            await one.perform()
+        assert (one.phase, api.made) == (Phase.WAITING, 1)
+
+        assert (await one.tell(Remove())).phase is Phase.GONE
+
+    assert api.robots == {}

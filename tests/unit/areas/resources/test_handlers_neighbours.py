@@ -149,3 +149,18 @@ async def test_a_secret_that_an_error_repeats_is_kept_nowhere(
     assert one.phase is Phase.FAILED
     assert "(secret)" in why(one)[1]
     assert "hunt" not in f"{one.story.events}{one.story.effects}{one.story.state}"
+
+
+async def test_what_is_not_shown_yet_is_not_taken_for_gone_when_it_is_to_be_deleted(
+    tmp_path: Path,
+) -> None:
+    cloud = SimulatedCloud(Behaviour(stale_reads=4))
+    async with driven(cloud, tmp_path) as one:
+        one.story.tell(APPLY)
+        one.pending += one.story.last.effects
+        for _ in range(2):
+            await one.perform()
+
+        assert (await one.tell(Remove())).phase is Phase.GONE
+
+    assert (one.wrote, cloud.stored) == (["PUT", "DELETE"], {})

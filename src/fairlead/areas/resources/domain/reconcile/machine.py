@@ -175,8 +175,11 @@ def _taken(draft: Draft, command: messages.Accepted | messages.Outdated) -> None
 
 
 def _read(draft: Draft, seen: Observation) -> None:
-    if draft.state.removing and not seen.exists:
-        draft.leave(released=False)
+    if draft.state.removing and not seen.exists and _wrote_lately(draft):
+        # Gone now, it would come to light once the API shows it, and be nobody's.
+        draft.back_off(replace(busy("what was written may be shown only later"), unknown=True))
+    elif draft.state.removing and not seen.exists:
+        draft.leave(released=draft.state.last.creation != 0)
     elif seen.busy:
         draft.back_off(busy(f"the API works on it: {seen.busy}"))
     elif draft.state.removing:
@@ -194,8 +197,13 @@ def _read(draft: Draft, seen: Observation) -> None:
 
 def _may_be_made(draft: Draft) -> bool:
     """An API that answers from copies may show only later what a request made."""
-    wrote, last = draft.state.wrote, draft.state.last
-    return bool((last.creation or last.given) and wrote and draft.now < wrote + LOOKED_FOR)
+    last = draft.state.last
+    return bool(last.creation or last.given) and _wrote_lately(draft)
+
+
+def _wrote_lately(draft: Draft) -> bool:
+    wrote = draft.state.wrote
+    return wrote is not None and draft.now < wrote + LOOKED_FOR
 
 
 def _rest(draft: Draft, seen: Observation) -> None:

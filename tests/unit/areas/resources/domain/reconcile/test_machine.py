@@ -123,7 +123,7 @@ TABLE: dict[str, dict[str, str]] = {
         **_CONFLICT,
         "same": "Writing",
         "different": "Writing",
-        "absent": "Gone",
+        "absent": "Waiting",
         "busy": "Waiting",
         "broken": "Writing",
         "throttled": "Waiting",
