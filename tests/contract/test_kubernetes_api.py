@@ -174,9 +174,8 @@ async def test_json_patch_tests_before_it_changes(api: Api) -> None:
 async def test_a_dry_run_answers_what_would_be_and_writes_nothing(api: Api) -> None:
     made = await api.client.create(CONFIG_MAPS, config_map(api.namespace, "a", color="red"))
 
-    asked = await api.client.patch(
-        CONFIG_MAPS, api.key("a"), {"data": {"color": "blue"}}, dry_run=True
-    )
+    change = {"data": {"color": "blue"}}
+    asked = await api.client.rehearse(CONFIG_MAPS, api.key("a"), change)
 
     assert asked["data"] == {"color": "blue"}
     assert await api.client.get(CONFIG_MAPS, api.key("a")) == made

@@ -2,7 +2,6 @@
 
 import contextlib
 from collections.abc import AsyncIterator
-from typing import Any
 
 import pytest
 
@@ -106,7 +105,7 @@ async def test_a_change_while_nobody_runs_reaches_no_pod(
     assert await shipped(guarded) == {"shop:1": 2}
 
 
-async def test_a_change_that_is_taken_back_leaves_a_target_at_rest(guarded: RolloutCluster) -> None:
+async def test_a_change_that_is_reverted_leaves_a_target_at_rest(guarded: RolloutCluster) -> None:
     where = guarded.deployment("shop")
     async with guarded.operating():
         await guarded.until("shop", phase="Stable")
@@ -131,7 +130,7 @@ async def names_of(theirs: RolloutCluster, plural: str, api: str) -> set[str]:
 
 def reading(image: str) -> client.Json:
     """A target whose pods read a ConfigMap and a Secret."""
-    made: Any = deployment(image)
+    made = deployment(image)
     made["spec"]["template"] = template(image)
     (container,) = made["spec"]["template"]["spec"]["containers"]
     container["envFrom"] = [{"configMapRef": {"name": "shop"}}, {"secretRef": {"name": "shop"}}]
@@ -181,7 +180,7 @@ async def test_its_owner_has_no_conflict_with_us_after_a_run(guarded: RolloutClu
     where, admin = guarded.deployment("shop"), guarded.admin
 
     def manifest(image: str) -> client.Json:
-        made: Any = deployment(image)
+        made = deployment(image)
         made["spec"]["paused"] = False
         return made
 

@@ -19,9 +19,10 @@ from tests.cluster.proxy import Fault, Lost, Proxy
 __all__ = ["theirs"]
 pytestmark = pytest.mark.cluster
 OBJECTS = ".*/(deployments|virtualservices|canarydeployments|controllerrevisions|services).*"
+WRITE = Fault(verb="patch|create|update|delete", path=OBJECTS)
 MISHAPS = [
-    *({"status": status} for status in (409, 429, 500)),
-    *({"lost": lost} for lost in Lost),
+    *(dataclasses.replace(WRITE, status=status) for status in (409, 429, 500)),
+    *(dataclasses.replace(WRITE, lost=lost) for lost in Lost),
 ]
 
 
@@ -35,8 +36,7 @@ async def trouble(proxy: Proxy, seed: int) -> AsyncIterator[None]:
             await asyncio.sleep(chance.uniform(0.5, 1.5))
             # Not more than one waits: whoever writes once has had its share.
             proxy.clear()
-            mishap = chance.choice(MISHAPS)
-            proxy.inject(Fault(verb="patch|create|update|delete", path=OBJECTS, **mishap))
+            proxy.inject(chance.choice(MISHAPS))
             if chance.random() < 0.1:
                 proxy.cut_watches()
 
@@ -83,8 +83,8 @@ async def test_a_target_is_held_promoted_replaced_and_given_back(
     target, route, admin = theirs.deployment("shop"), theirs.route("front"), theirs.admin
     before = await admin.get(route)
 
-    async def until(image: str, **status: object) -> None:
-        await theirs.until("shop", 120, **status)
+    async def until(image: str, **status: str) -> None:
+        await theirs.until("shop", 120, "canarydeployments", **status)
         assert await shipped(theirs) == {image: 2}
 
     def held(obj: client.Json) -> bool:

@@ -1,7 +1,5 @@
 """What stands beside a target is found by the policies and monitors that find the target."""
 
-from typing import Any
-
 import pytest
 
 from tests.cluster import client
@@ -15,7 +13,7 @@ META = {"labels": {"team": "shop"}, "annotations": {"owner": "ada"}}
 
 def spread(image: str) -> client.Json:
     """One pod of it on a node."""
-    made: Any = deployment(image)
+    made = deployment(image)
     made["metadata"] |= META
     term = {
         "labelSelector": {"matchLabels": {"app": "shop"}},

@@ -153,16 +153,24 @@ class Client:
         *,
         kind: PatchType = "merge",
         subresource: str = "",
-        dry_run: bool = False,
     ) -> Object:
-        """Change parts: a merge patch, or a list of JSON patch operations; or only ask."""
+        """Change parts: a merge patch, or a list of JSON patch operations."""
         path = resource.path(key, subresource)
         versioned = isinstance(change, list) or bool(objects.version_of(change))
-        query = {"fieldManager": self.manager} | ({"dryRun": "All"} if dry_run else {})
         call = Call(
-            *("patch", "PATCH", path, resource, query, _encode(change)),
+            *("patch", "PATCH", path, resource, {"fieldManager": self.manager}, _encode(change)),
             content_type=_PATCH_TYPES[kind],
             repeatable=not versioned,
+        )
+        return await self._object(call)
+
+    async def rehearse(self, resource: Resource, key: Key, change: Object) -> Object:
+        """What the object would be by a merge patch: a dry run, which writes nothing."""
+        query = {"fieldManager": self.manager, "dryRun": "All"}
+        call = Call(
+            *("patch", "PATCH", resource.path(key), resource, query, _encode(change)),
+            content_type=_PATCH_TYPES["merge"],
+            repeatable=True,
         )
         return await self._object(call)
 

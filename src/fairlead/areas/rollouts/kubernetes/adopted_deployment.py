@@ -191,7 +191,7 @@ async def _is_guarded(client: Client, live: Object) -> bool:
     asked: Object = {"metadata": {"annotations": {names.PROBE: "1"}}}
     change: Object = {"spec": {"paused": None, "template": asked}}
     try:
-        answer = await client.patch(names.DEPLOYMENTS, objects.key_of(live), change, dry_run=True)
+        answer = await client.rehearse(names.DEPLOYMENTS, objects.key_of(live), change)
     except Rejected:
         # A webhook of somebody else that knows no dry run: then it stays paused.
         return False
