@@ -95,6 +95,12 @@ class Rig:
             return await self.hand.get(CONFIG_MAPS, Key(SPACE, name))
         return None
 
+    async def is_at(self, revision: str) -> bool:
+        return bool(at(revision)(await self.get()))
+
+    async def lacks(self, name: str) -> bool:
+        return await self.config_map(name) is None
+
     async def until_gone(self, name: str) -> None:
         async with asyncio.timeout(30):
             while await self.config_map(name):  # noqa: ASYNC110 - the server tells nobody

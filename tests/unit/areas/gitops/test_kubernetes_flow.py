@@ -1,13 +1,19 @@
 """The document's flow on the fake API server: create, modify, delete, again under one name."""
 
-from collections.abc import AsyncIterator
+import asyncio
+import contextlib
+import random
+from collections.abc import AsyncIterator, Awaitable, Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from fairlead.areas.gitops.domain.messages import FINALIZER
 from fairlead.areas.gitops.kubernetes.kinds import DEPLOYMENTS, SYNC
+from fairlead.errors import Unavailable
 from fairlead.kubernetes.objects import Key, uid_of
+from tests.fakes.kubernetes.server import Fault, Request
 from tests.unit.areas.gitops.rig import (
     SPACE,
     Rig,
@@ -150,3 +156,46 @@ async def test_an_operator_with_an_empty_store_goes_on_from_the_status(
         assert not [one for one in idle.server.writes[before:] if "configmaps/a" in one.path]
         await idle.hand.delete(DEPLOYMENTS, Key(SPACE, "shop"))
         await idle.until_gone("a")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(3))
+async def test_the_flow_holds_while_a_fifth_of_all_calls_fails_and_the_operator_restarts(
+    idle: Rig, tmp_path: Path, seed: int
+) -> None:
+    chance = random.Random(seed)
+
+    def fails(request: Request) -> bool:
+        return request.query.get("fieldManager") != "hand" and chance.random() < 0.2
+
+    async def through_lives(done: Callable[[], Awaitable[object]]) -> bool:
+        async with asyncio.timeout(60):
+            while True:
+                with contextlib.suppress(TimeoutError):
+                    async with operating(tmp_path / "state", idle.connection, SPACE):
+                        async with asyncio.timeout(chance.uniform(0.4, 1.0)):
+                            return await until(done)
+
+    first = idle.commit({"deploy/a.yaml": config_map("a"), "deploy/b.yaml": config_map("b")})
+    await idle.hand.create(DEPLOYMENTS, deployment(idle.where))
+    idle.server.faults.append(Fault(500, times=10**6, only=fails))
+
+    await through_lives(partial(idle.is_at, first))
+    second = idle.commit({"deploy/b.yaml": None})
+    change = {"spec": {"source": {"targetRevision": "main"}}}
+    await until(partial(idle.hand.patch, DEPLOYMENTS, Key(SPACE, "shop"), change))
+    await through_lives(partial(idle.is_at, second))
+    assert await until(partial(idle.lacks, "b"))
+    idle.server.faults.clear()
+    await idle.hand.delete(DEPLOYMENTS, Key(SPACE, "shop"))
+    idle.server.faults.append(Fault(500, times=10**6, only=fails))
+    await through_lives(partial(idle.lacks, "a"))
+
+
+async def until(done: Callable[[], Awaitable[object]]) -> bool:
+    """Asked again after a fault, which the hand meets as well."""
+    while True:
+        with contextlib.suppress(Unavailable):
+            if await done():
+                return True
+        await asyncio.sleep(0.05)
