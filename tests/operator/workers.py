@@ -122,7 +122,12 @@ async def working(
         options = dataclasses.replace(options, clock=Clock())
     pace = QueueOptions(workers=4, first_delay=0.02, longest_delay=0.2)
     orders = OperatorOptions(
-        [KIND], namespace, candidacy=candidacy, queue_options=pace, options=options, **more
+        more.pop("kinds", [KIND]),
+        namespace,
+        candidacy=candidacy,
+        queue_options=pace,
+        options=options,
+        **more,
     )
     engine = engines(kept) if isinstance(kept, Path) else kept
     operator = Operator(connection, orders, engine)

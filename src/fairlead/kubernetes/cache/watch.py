@@ -31,6 +31,8 @@ _WAITS = limits.Limits(first_delay=0.5, longest_delay=30.0)
 _PAGED_TRIES = 2
 # How often a kind that is not installed is asked for.
 _ABSENT_SECONDS = 120.0
+# One that somebody is about to install, with us perhaps, is asked for more often.
+_LATE_SECONDS = 10.0
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -42,6 +44,9 @@ class WatchOptions:
 
     optional: bool = False
     """A server that does not serve the resource is taken for an empty list, and asked again."""
+
+    late: bool = False
+    """The same until the resource is served, and never again: what it held is not gone then."""
 
 
 WHOLE = WatchOptions()
@@ -79,7 +84,9 @@ class Watches:
             self._watchers[place] = watcher
             if self._tasks is not None:
                 self._tasks.create_task(watcher.run())
-        return self._watchers[place].cache
+        watcher = self._watchers[place]
+        watcher.late = watcher.late or manner.late
+        return watcher.cache
 
     async def run(self) -> None:
         """Keep every cache, until cancelled."""
@@ -116,13 +123,15 @@ class Watcher:
         self, client: Client, cache: Cache, options: ClientOptions, manner: WatchOptions = WHOLE
     ) -> None:
         self.cache = cache
-        self._manner = manner
+        self._optional = manner.optional
+        self.late = manner.late
         self.synced = asyncio.Event()
         self._client = client
         self._options = options
         self._version = ""
         self._failures = 0
         self._expired_lists = 0
+        self._was_listed = False
 
     async def run(self) -> None:
         """List and watch until cancelled; no answer of the server ends this."""
@@ -138,9 +147,8 @@ class Watcher:
                 await self._pause(self._failures - 1, None)
             except FairleadError as error:
                 self._failures += 1
-                if isinstance(error, NotFound) and self._manner.optional:
-                    self._absent()
-                    await self._options.clock.sleep(_ABSENT_SECONDS)
+                if isinstance(error, NotFound) and (wait := self._absent()):
+                    await self._options.clock.sleep(wait)
                     continue
                 log.warning(
                     "kubernetes.watch.failed", resource=str(self.cache.resource), error=str(error)
@@ -170,16 +178,23 @@ class Watcher:
         self._expired_lists = 0
         self._version = page.resource_version
         self.cache.keep_only(listed, number(page.resource_version))
-        self.cache.is_served = True
+        self.cache.is_served = self._was_listed = True
         self.synced.set()
         log.info("kubernetes.listed", resource=str(self.cache.resource), objects=len(listed))
 
-    def _absent(self) -> None:
-        """The cluster does not know the kind; it may be installed later."""
-        self._version = ""
-        self.cache.keep_only((), self.cache.progress)
+    def _absent(self) -> float:
+        """The cluster does not know the kind: when to ask again, 0 where it has to know it."""
+        if self._optional:
+            self._version = ""
+            self.cache.keep_only((), self.cache.progress)
+        elif not self.late or self._was_listed:
+            return 0.0
+        elif self.cache.is_served:
+            hint = "apply its CustomResourceDefinition; it is taken up then, all else goes on"
+            log.warning("kubernetes.kind.absent", resource=str(self.cache.resource), hint=hint)
         self.cache.is_served = False
         self.synced.set()
+        return _ABSENT_SECONDS if self._optional else _LATE_SECONDS
 
     async def _page(self, token: str) -> Page:
         limit = 0 if self._expired_lists >= _PAGED_TRIES else None

@@ -83,7 +83,7 @@ class Controller:
         """Controllers whose kinds stand before the same machine, this one among them."""
 
         chosen = Selection(reach.namespace)
-        owners = watches.of(kind.api, chosen)
+        owners = watches.of(kind.api, chosen, WatchOptions(late=True))
         owners.on_change(self._changed)
         quiet = Coalescer(self._changed)
         children = {}
@@ -279,6 +279,9 @@ class Controller:
         place = reconciler.place_of(stream)
         if place is None or not self._reach.covers(place.namespace) or place.is_cut:
             # No object's, or of a name that was cut, of which nobody can ask; better one too many.
+            return False
+        if not all(one.held.objects.is_served for one in self.siblings):
+            # A kind that is not installed yet: who removed it, removed its objects, and is seldom.
             return False
         for controller in self.siblings:
             if await controller.holds(place):

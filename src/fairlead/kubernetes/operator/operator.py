@@ -277,6 +277,8 @@ class Operator:
 
     def _unready(self) -> list[str]:
         reasons = [] if self._synced else ["caches are not synced yet"]
+        if not any(one.held.objects.is_served for one in self.controllers):
+            reasons.append("none of its kinds is installed")
         return reasons + (self.reviews.unready() if self.reviews else [])
 
     def _read(self) -> dict[str, float]:

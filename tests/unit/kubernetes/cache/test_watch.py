@@ -8,14 +8,22 @@ import pytest
 
 from fairlead.errors import Unavailable
 from fairlead.kubernetes.cache.store import Cache
-from fairlead.kubernetes.cache.watch import Watches
+from fairlead.kubernetes.cache.watch import Watches, WatchOptions
 from fairlead.kubernetes.client import credentials
 from fairlead.kubernetes.client.client import Client
 from fairlead.kubernetes.client.config import Connection
 from fairlead.kubernetes.client.limits import Limits
 from fairlead.kubernetes.client.transport import ClientOptions
 from fairlead.kubernetes.objects import Key, Selection
-from tests.contract.kubernetes_samples import CONFIG_MAPS, WIDGETS, config_map, labelled
+from tests.contract.kubernetes_samples import (
+    CONFIG_MAPS,
+    CRDS,
+    WIDGETS,
+    config_map,
+    labelled,
+    widget,
+    widget_definition,
+)
 from tests.fakes.kubernetes.hand_clock import RushingClock
 from tests.fakes.kubernetes.server import Fault, Request, Server
 
@@ -230,6 +238,43 @@ async def test_a_kind_that_is_not_installed_is_named(world: World) -> None:
     task.cancel()
     with contextlib.suppress(asyncio.CancelledError):
         await task
+
+
+async def test_a_kind_that_comes_later_holds_nobody_up(world: World) -> None:
+    cache = world.watches.of(WIDGETS, manner=WatchOptions(late=True))
+
+    async with running(world.watches):
+        served = cache.is_served
+        await world.client.create(CRDS, widget_definition())
+        await world.client.create(WIDGETS, widget("default", "a"))
+        await world.until(cache, lambda: A in cache)
+
+    assert (served, cache.is_served) == (False, True)
+
+
+async def test_whoever_needs_a_kind_at_once_is_not_told_it_is_there(world: World) -> None:
+    world.watches.of(WIDGETS)
+    cache = world.watches.of(WIDGETS, manner=WatchOptions(late=True))
+
+    async with running(world.watches):
+        assert not cache.is_served
+
+
+async def test_a_kind_that_was_listed_is_not_taken_for_gone(world: World) -> None:
+    """Its objects would be: every release of them would be given up for a server's bad moment."""
+    await world.client.create(CRDS, widget_definition())
+    await world.client.create(WIDGETS, widget("default", "a"))
+    cache = world.watches.of(WIDGETS, manner=WatchOptions(late=True))
+    lost: list[Key] = []
+
+    async with running(world.watches):
+        cache.on_change(lost.append)
+        world.server.faults.append(Fault(404, times=4, only=lambda asked: not asked.is_write))
+        world.server.cut_watches()
+        await world.client.create(WIDGETS, widget("default", "b"))
+        await world.until(cache, lambda: Key("default", "b") in cache)
+
+    assert (A in cache, cache.is_served, lost) == (True, True, [Key("default", "b")])
 
 
 async def test_steady_state_makes_no_request_but_the_watch(world: World) -> None:

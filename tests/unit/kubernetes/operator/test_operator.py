@@ -225,6 +225,23 @@ async def test_an_operator_without_caches_is_not_ready(bay: Bay, tmp_path: Path)
     assert told["reasons"] == ["caches are not synced yet"]
 
 
+async def test_a_kind_that_is_not_installed_keeps_no_other_waiting(
+    bay: Bay, tmp_path: Path
+) -> None:
+    await bay.launch("a")
+    api = Resource("tests.fairlead.dev", "v1", "absentees", "Absentee")
+    absent = dataclasses.replace(KIND, api=api)
+
+    async with working(
+        bay.connection, "default", tmp_path, kinds=[KIND, absent]
+    ) as running_operator:
+        await running_operator.until_done()
+        ready = running_operator.operator.controllers[0].held.objects.is_served
+        missing = running_operator.operator.controllers[1].held.objects.is_served
+
+    assert (ready, missing) == (True, False)
+
+
 async def test_other_shards_are_left_alone(bay: Bay, tmp_path: Path) -> None:
     await bay.launch("a")
     shard = next(one for one in (Shard(0, 2), Shard(1, 2)) if not one.owns(Key("default", "a")))
