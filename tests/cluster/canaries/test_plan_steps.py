@@ -27,8 +27,10 @@ from fairlead.clients.postgres.server import running as servers
 from fairlead.clients.postgres.server.wheel import installed_wheel
 from fairlead.engine import service, visibility
 from fairlead.engine.messages import command_id, stream_name
+from tests.cluster.canaries.hold import policy_in_force
 from tests.cluster.canaries.rollout_cluster import RolloutCluster, canary
 from tests.cluster.canaries.test_adopting import theirs
+from tests.cluster.canaries.test_at_rest import at_rest
 from tests.engines import events, state, tell, until
 
 pytestmark = pytest.mark.cluster
@@ -44,6 +46,17 @@ SQL = {
 }
 OVER = {"DONE", "FAILED", "TERMINATED"}
 SECONDS = 120.0
+
+
+@pytest.fixture(params=["paused", "guarded"])
+async def held(
+    request: pytest.FixtureRequest, theirs: RolloutCluster
+) -> AsyncIterator[RolloutCluster]:
+    """A target that is paused between runs, and one that the cluster's policy guards."""
+    async with contextlib.AsyncExitStack() as stack:
+        if request.param == "guarded":
+            await stack.enter_async_context(policy_in_force(theirs))
+        yield theirs
 
 
 @pytest.fixture
@@ -187,22 +200,22 @@ async def test_an_operator_that_starts_again_wakes_nothing_during_a_migration(
 
 @pytest.mark.requirement("deployer S10")
 async def test_a_canary_of_a_target_that_is_rolled_back_fails_its_plan_with_the_reason(
-    theirs: RolloutCluster, server: str
+    held: RolloutCluster, server: str
 ) -> None:
     async with (
-        theirs.operating() as running,
-        control_plane(theirs, running.operator.queue, server) as control,
+        held.operating() as running,
+        control_plane(held, running.operator.queue, server) as control,
     ):
-        await theirs.until("shop", phase="Stable")
+        await held.until("shop", phase="Stable")
         await control.request("2")
-        await theirs.until("shop", phase="AwaitingApproval")
-        await theirs.ask("shop", abort="the numbers look odd")
+        await held.until("shop", phase="AwaitingApproval")
+        await held.ask("shop", abort="the numbers look odd")
         found = await control.ended("2")
         stack: dict[str, Any] = await state(control.engine, f"stack/{STACK}")
-        after = await theirs.until("shop", canaryWeight=0, stableVersion="shop:1")
+        after = await held.until("shop", canaryWeight=0, stableVersion="shop:1")
         await tell(control.engine, f"stack/{STACK}", messages.Retry("ann"))
-        await theirs.until("shop", phase="AwaitingApproval")
-        await theirs.ask("shop", approve="1")
+        await held.until("shop", phase="AwaitingApproval")
+        await held.ask("shop", approve="1")
         again = await control.ended("2.r2")
 
     assert found["status"] == "FAILED"
@@ -215,18 +228,18 @@ async def test_a_canary_of_a_target_that_is_rolled_back_fails_its_plan_with_the_
 
 
 async def test_a_target_that_a_plan_stops_comes_back_with_as_many_and_is_held_again(
-    theirs: RolloutCluster, server: str
+    held: RolloutCluster, server: str
 ) -> None:
     async with (
-        theirs.operating() as running,
-        control_plane(theirs, running.operator.queue, server) as control,
+        held.operating() as running,
+        control_plane(held, running.operator.queue, server) as control,
     ):
-        await theirs.until("shop", phase="Stable")
+        await held.until("shop", phase="Stable")
         await control.request("2", 0, Flag.SEQUENTIAL)
         found = await control.ended("2")
-        await theirs.until("shop", phase="Stable", stableVersion="shop:2")
-        target = await theirs.until_so(
-            theirs.deployment("shop"), lambda obj: obj["spec"].get("paused") is True
+        await held.until("shop", phase="Stable", stableVersion="shop:2")
+        target = await held.until_so(
+            held.deployment("shop"), lambda obj: at_rest(obj) or obj["spec"].get("paused") is True
         )
 
     # Nobody approved: nothing ran beside which a canary could stand.
