@@ -100,7 +100,9 @@ async def test_a_rule_keeps_a_resource_from_being_deleted(tmp_path: Path) -> Non
 @pytest.mark.requirement("resources R35")
 async def test_further_calls_are_joined_and_one_that_fails_is_a_warning(tmp_path: Path) -> None:
     join = {"types": ["*"], "path": "instanceView", "into": "properties.instanceView"}
-    of = model(tmp_path, joins=[join, {**join, "path": "/skus", "into": "skus"}])
+    of = model(
+        tmp_path, joins=[join, {**join, "path": "/rollingUpgrades/latest", "into": "upgrade"}]
+    )
     cloud = SimulatedCloud()
     async with cloud.serving():
         world = ports(cloud, tmp_path, of)
@@ -116,9 +118,9 @@ async def test_further_calls_are_joined_and_one_that_fails_is_a_warning(tmp_path
 
     assert joined["properties"]["instanceView"]["statuses"] == ["running"]
     assert joined["properties"]["mode"] == "Flexible"
-    assert "skus" not in joined
+    assert "upgrade" not in joined
     (warning,) = warnings
-    assert warning.startswith("/skus: ResourceNotFound")
+    assert warning.startswith("/rollingUpgrades/latest: ResourceNotFound")
 
 
 def test_packages_register_by_an_entry_point(monkeypatch: pytest.MonkeyPatch) -> None:
