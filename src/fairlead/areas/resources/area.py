@@ -19,5 +19,6 @@ RESOURCES = Area(
     },
     settings=f"{_HERE}.settings:ResourcesSettings",
     platform=f"{_HERE}.host:platform",
+    operator=f"{_HERE}.kubernetes.wiring:operator_part",
     web=f"{_HERE}.web:mount",
 )

@@ -21,7 +21,7 @@ from fairlead.areas.resources.domain.applied import Seal
 from fairlead.areas.resources.domain.hooks import Occasion, Point
 from fairlead.areas.resources.domain.model import Model
 from fairlead.areas.resources.domain.reconcile import messages
-from fairlead.areas.resources.domain.reconcile.draft import stream
+from fairlead.areas.resources.domain.reconcile.draft import is_stream
 from fairlead.areas.resources.domain.reconcile.planning import Planned, looked, planned
 from fairlead.areas.resources.domain.requests import Request
 from fairlead.areas.resources.finding import Api, Finder, outputs
@@ -80,7 +80,7 @@ def _answered(
 ) -> Callable[[Any, outbox.EffectContext], Awaitable[object | None]]:
     async def performed(effect: Any, context: outbox.EffectContext) -> object:
         id_ = effect.id if hasattr(effect, "id") else effect.declared.id
-        if stream(id_) != context.stream:
+        if not is_stream(context.stream, id_):
             raise errors.Rejected(
                 f"{context.stream} asks for another resource: {id_[:80]}",
                 hint="discard the effect (fairlead outbox discard)",
@@ -255,7 +255,7 @@ class _Work:
     async def _outputs(
         self, declared: messages.Declared
     ) -> Mapping[references.Output, Any] | messages.Failure:
-        if self.stream != stream(declared.id) and any(references.outputs(declared.properties)):
+        if declared.origin is not None and any(references.outputs(declared.properties)):
             # An object of a cluster has no right to what else we may read.
             return messages.Failure(messages.ErrorClass.REFUSED, "only files take outputs by id")
         return await outputs(self.world.api, self.world.model, declared, self.key)

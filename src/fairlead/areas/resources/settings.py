@@ -56,3 +56,13 @@ class ResourcesSettings:
         "File with the key by which secrets are compared, the same for all workers on a store;"
         " by default one is made in the state folder.",
     )
+    resources_owner: str = setting(
+        "",
+        "What resources of a cluster's objects stand in that name no owner: the id of a resource"
+        " group; {namespace} stands for the object's.",
+    )
+    resources_within: str = setting(
+        "",
+        "How ids of objects' resources must begin, one of these with commas between; {namespace}"
+        " stands for the object's. Where it is empty, all that we may change is theirs.",
+    )

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from fairlead.areas.resources.domain import references
 from fairlead.areas.resources.domain.reconcile import events as happened
-from fairlead.areas.resources.domain.reconcile import messages, pace
+from fairlead.areas.resources.domain.reconcile import messages, pace, publishing
 from fairlead.areas.resources.domain.reconcile.events import Event
 from fairlead.areas.resources.domain.reconcile.messages import (
     Declared,
@@ -41,6 +41,7 @@ VERIFICATIONS = 5
 _TIMER = "wake"
 _PLAIN = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST_NAME = 60
+_PARTS_OF_AN_OBJECT = 3
 
 
 def stream(id_: str) -> StreamName:
@@ -48,6 +49,13 @@ def stream(id_: str) -> StreamName:
     folded = id_.strip("/").lower()
     name = _PLAIN.sub("-", folded.rpartition("/")[2])[:_LONGEST_NAME]
     return stream_name(MACHINE, f"{hashlib.sha256(folded.encode()).hexdigest()[:24]}-{name}")
+
+
+def is_stream(name: str, id_: str, origin: messages.Origin | None = None) -> bool:
+    """Whether it stands for this resource: for its id, or for an object of a cluster."""
+    if origin is not None:
+        return name.endswith(f"/{origin.subject.uid}")
+    return name == stream(id_) or name.count("/") == _PARTS_OF_AN_OBJECT
 
 
 @dataclass(slots=True)
@@ -61,6 +69,10 @@ class Draft:
     timer: SetTimer | CancelTimer | None = None
     withdraws: list[Withdraw] = field(default_factory=list)
     sends: list[Send] = field(default_factory=list)
+    before: Resource = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.before = self.state
 
     @property
     def declared(self) -> Declared:
@@ -164,7 +176,8 @@ class Draft:
         known = observation.sealed == self.state.last.applied
         every = self.declared.refresh
         until = None if every is None else self._wake(pace.jittered(every, self._salt))
-        self.record(happened.Converged(self.next, None if known else observation.sealed, until))
+        sealed = None if known else observation.sealed
+        self.record(happened.Converged(self.next, sealed, until, observation.shown))
         self.report(succeeded=True)
 
     def leave(self, *, released: bool) -> None:
@@ -175,7 +188,7 @@ class Draft:
     def decision(self) -> Decision:
         return Decision(
             tuple(self.events),
-            tuple(self.effects),
+            (*self.effects, *publishing.told(self.before, self.state)),
             tuple(self.sends),
             (self.timer,) if self.timer else (),
             tuple(self.withdraws),

@@ -9,6 +9,7 @@ from fairlead.areas.resources.domain.model import Json
 from fairlead.areas.resources.domain.reconcile.messages import (
     Declared,
     Failure,
+    Memory,
     Operation,
     Plan,
 )
@@ -30,10 +31,18 @@ class Followed:
 
 
 @dataclass(frozen=True, slots=True)
+class Adopted:
+    """Event: another worker's memory of it was taken up."""
+
+    memory: Memory
+
+
+@dataclass(frozen=True, slots=True)
 class RemovalRequested:
     """Event: it is no longer declared."""
 
     by: str
+    retain: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +144,7 @@ class Converged:
     """None where it is what was remembered before."""
 
     until: dt.datetime | None
+    shown: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +167,7 @@ class Gone:
 Event = (
     SpecChanged
     | Followed
+    | Adopted
     | RemovalRequested
     | ReadStarted
     | WriteStarted

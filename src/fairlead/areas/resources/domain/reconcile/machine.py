@@ -21,8 +21,8 @@ from fairlead.areas.resources.domain.reconcile.draft import (
     VERIFICATIONS,
     Draft,
     busy,
+    is_stream,
     refused,
-    stream,
 )
 from fairlead.areas.resources.domain.reconcile.messages import (
     Command,
@@ -32,6 +32,7 @@ from fairlead.areas.resources.domain.reconcile.messages import (
     Observation,
     Progress,
 )
+from fairlead.areas.resources.domain.reconcile.publishing import FINALIZER
 from fairlead.areas.resources.domain.reconcile.state import (
     POST,
     SENDING,
@@ -41,18 +42,16 @@ from fairlead.areas.resources.domain.reconcile.state import (
 )
 from fairlead.engine import machine
 from fairlead.engine.messages import Cancel, Decision, StreamName
+from fairlead.kubernetes.messages import ReleaseObject
 
-_NOBODY = frozenset({Phase.IDLE, Phase.GONE})
 _Answer = messages.Seen | messages.Accepted | messages.Outdated | messages.Polled | messages.Failed
 
 
 def decide(state: Resource, command: Command, now: dt.datetime) -> Decision:
     draft = Draft(state, now)
     match command:
-        case messages.Apply():
-            _apply(draft, command)
-        case messages.Remove(by):
-            _remove(draft, by)
+        case messages.Apply() | messages.Adopt() | messages.Remove():
+            _told(draft, command)
         case messages.Refresh():
             _refresh(draft)
         case messages.Begin():
@@ -69,6 +68,19 @@ def decide(state: Resource, command: Command, now: dt.datetime) -> Decision:
     return draft.decision()
 
 
+def _told(draft: Draft, command: messages.Apply | messages.Adopt | messages.Remove) -> None:
+    match command:
+        case messages.Apply():
+            _apply(draft, command)
+        case messages.Adopt(memory):
+            if draft.state == Resource():
+                draft.record(events.Adopted(memory))
+        case messages.Remove():
+            _remove(draft, command)
+        case unreachable:
+            assert_never(unreachable)
+
+
 def _refresh(draft: Draft) -> None:
     """At once, but where the API asked us to wait: whoever asks knows no better."""
     state = draft.state
@@ -81,11 +93,11 @@ def _refresh(draft: Draft) -> None:
 
 def _apply(draft: Draft, command: messages.Apply) -> None:
     state, told = draft.state, command.declared
-    if state.declared is not None and state.phase not in _NOBODY:
+    if _is_known(state):
         _check(state, told)
     if command.parent:
         draft.follow(command.parent)
-    if told == state.declared and state.phase not in _NOBODY:
+    if told == state.declared and _is_known(state):
         # Whoever waits for it wants to hear how it is now.
         if command.parent and state.phase not in SENDING:
             draft.read()
@@ -107,11 +119,21 @@ def _check(state: Resource, told: messages.Declared) -> None:
         )
 
 
-def _remove(draft: Draft, by: str) -> None:
+def _is_known(state: Resource) -> bool:
+    return state.declared is not None and state.phase is not Phase.GONE
+
+
+def _remove(draft: Draft, command: messages.Remove) -> None:
     state = draft.state
-    if state.phase in _NOBODY or state.removing:
+    if not _is_known(state):
+        if command.origin is not None:
+            # Nobody knows what it made: it is let go, for nothing would ever come of waiting.
+            draft.effects.append(ReleaseObject(command.origin.subject, FINALIZER))
+            draft.record(events.Gone(released=True))
         return
-    draft.record(events.RemovalRequested(by))
+    if state.removing:
+        return
+    draft.record(events.RemovalRequested(command.by, command.retain))
     if state.phase not in SENDING:
         _part(draft)
 
@@ -283,7 +305,10 @@ def _turn(draft: Draft, failure: Failure) -> None:
 
 
 def addressed(name: StreamName, command: Command) -> None:
-    if isinstance(command, messages.Apply) and stream(command.declared.id) != name:
+    if not isinstance(command, messages.Apply):
+        return
+    told = command.declared
+    if not is_stream(name, told.id, told.origin):
         raise errors.Rejected(
             f"not the stream of {command.declared.id[:80]}: {name}",
             hint="name it by the id of the resource",

@@ -12,8 +12,17 @@ from typing import Any
 
 from fairlead.areas.resources.domain.model import Json
 from fairlead.engine.messages import Cancel
+from fairlead.kubernetes.messages import PublishStatus, ReleaseObject, Subject
 
 HOUR = dt.timedelta(hours=1)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """The object of a cluster that a declaration stands in."""
+
+    subject: Subject
+    generation: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +47,10 @@ class Declared:
     mark: str = ""
     """Where a resource that the API names is marked as ours; empty: in its tags or labels."""
 
+    origin: Origin | None = None
+    attaches: bool = False
+    """Whether it takes over what is there, and makes nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class LastApplied:
@@ -57,6 +70,20 @@ class LastApplied:
 
     creation: int = 0
     """The order of a creation whose end was never heard of: another could make a second one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """What the status of an object remembers, so that a worker without a store goes on from it."""
+
+    declared: Declared
+    """Without its properties, which the object itself has."""
+
+    last: LastApplied
+    ours: bool
+    order: int
+    generation: int
+    unkept: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +120,9 @@ class Observation:
 
     busy: str = ""
     """A state that the API is still working on."""
+
+    shown: str = ""
+    """A digest of all that the API shows, keyed."""
 
     broken: str = ""
     """Why the API itself calls the resource failed, or why no request can help."""
@@ -158,15 +188,29 @@ class Apply:
 
 
 @dataclass(frozen=True, slots=True)
+class Adopt:
+    """Command: go on from where a status says that it stood; only who knows nothing does."""
+
+    memory: Memory
+
+
+@dataclass(frozen=True, slots=True)
 class Remove:
     """Command: it is no longer declared; its deletion policy says what becomes of it."""
 
     by: str = ""
+    origin: Origin | None = None
+    """The object that waits for it, if nothing else is known of it."""
+
+    retain: bool = False
+    """Whether the resource stays whatever its policy says: nobody waited for its end."""
 
 
 @dataclass(frozen=True, slots=True)
 class Refresh:
     """Command: look at it now; somebody says that it changed."""
+
+    because: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -290,7 +334,26 @@ class Poll:
     """The names of those that were sent: what the API says of its end may not show them."""
 
 
+@dataclass(frozen=True, slots=True)
+class Publish:
+    """Effect: tell the object of a cluster where its resource stands."""
+
+    status: PublishStatus
+    memory: Memory
+
+
 Command = (
-    Apply | Cancel | Remove | Refresh | Begin | Seen | Accepted | Outdated | Polled | Failed | Wake
+    Apply
+    | Adopt
+    | Cancel
+    | Remove
+    | Refresh
+    | Begin
+    | Seen
+    | Accepted
+    | Outdated
+    | Polled
+    | Failed
+    | Wake
 )
-Effect = Read | Write | Delete | Poll
+Effect = Read | Write | Delete | Poll | Publish | ReleaseObject

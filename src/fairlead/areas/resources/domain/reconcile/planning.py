@@ -25,6 +25,7 @@ _NAMELESS = "it does not exist, and the API gives the id: end resourceId in {NAM
 _STATE = ("properties", "provisioningState")
 _FAILED = frozenset({"failed", "canceled"})
 _DONE = _FAILED | {"succeeded"}
+_ABSENT = "NotFound: there is no such resource to attach to"
 
 
 class Planned(NamedTuple):
@@ -41,6 +42,8 @@ def planned(
     spec = model.hooks.spec(Point.BEFORE_DIFF, declared.id, declared.properties)
     sealed = seal.sealed(model, spec)
     if observed is None:
+        if declared.attaches and last.applied is None:
+            return Planned(Observation(exists=False, plan=None, sealed=sealed, broken=_ABSENT))
         if not urls.is_unmade(declared.id) and "PUT" not in model.type.verbs:
             return Planned(Observation(exists=False, plan=None, sealed=sealed, broken=_NAMELESS))
         first = _mutated(model, requests.create(model, declared.id, spec, declared.mark))
@@ -67,6 +70,7 @@ def planned(
         sealed=sealed,
         settled=differ.settled(spec, observed),
         busy=_busy(state),
+        shown=seal.digest(observed),
         broken=broken,
     )
     return Planned(observation, request)

@@ -103,6 +103,9 @@ class Resource:
     differs: tuple[Reason, ...] = ()
     """What the last write was for, until the resource is as declared."""
 
+    shown: str = ""
+    """A digest of what the API showed last, as it was as declared."""
+
     wrote: dt.datetime | None = None
     """When a request was decided on last."""
 
@@ -126,7 +129,7 @@ class Resource:
 
 def evolve(state: Resource, event: events.Event) -> Resource:  # noqa: PLR0911 - one for each kind
     match event:
-        case events.SpecChanged() | events.RemovalRequested() | events.Gone():
+        case events.SpecChanged() | events.Adopted() | events.RemovalRequested() | events.Gone():
             return _owned(state, event)
         case events.ReadStarted(order):
             if state.verifies:
@@ -148,7 +151,8 @@ def evolve(state: Resource, event: events.Event) -> Resource:  # noqa: PLR0911 -
 
 
 def _owned(
-    state: Resource, event: events.SpecChanged | events.RemovalRequested | events.Gone
+    state: Resource,
+    event: events.SpecChanged | events.Adopted | events.RemovalRequested | events.Gone,
 ) -> Resource:
     match event:
         case events.SpecChanged(declared):
@@ -156,8 +160,21 @@ def _owned(
             old = old if state.phase is Phase.GONE else replace(state, unkept=())
             tries = old.tries if old.phase in SENDING else 0
             return replace(old, declared=declared, generation=old.generation + 1, tries=tries)
-        case events.RemovalRequested():
-            return replace(state, removing=True)
+        case events.Adopted(memory):
+            # Asleep until its declaration comes: what the memory has of it lacks the properties.
+            return Resource(
+                declared=memory.declared,
+                generation=memory.generation,
+                ours=memory.ours,
+                last=memory.last,
+                unkept=memory.unkept,
+                order=memory.order,
+            )
+        case events.RemovalRequested(_, retain):
+            told = state.declared
+            if retain and told is not None:
+                told = replace(told, retain=True)
+            return replace(state, removing=True, declared=told)
         case events.Gone():
             return Resource(
                 Phase.GONE, state.declared, state.generation, state.converged, order=state.order
@@ -224,11 +241,12 @@ def _resting(
     state: Resource, event: events.Converged | events.BackedOff | events.VerificationAwaited
 ) -> Resource:
     match event:
-        case events.Converged(order, applied, until):
+        case events.Converged(order, applied, until, shown):
             known = state.last.applied if applied is None else applied
             last = replace(state.last, applied=known, attempted=())
             rest = replace(state, phase=Phase.READY, last=last, tries=0, failure=None)
             rest = replace(rest, converged=state.generation, unkept=(), ours=True, differs=())
+            rest = replace(rest, shown=shown)
         case events.BackedOff(order, failure, until):
             phase = Phase.FAILED if failure.kind is ErrorClass.REFUSED else Phase.WAITING
             if not failure.unknown and state.last.creation == state.order:

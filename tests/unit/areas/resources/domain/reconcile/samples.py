@@ -21,6 +21,7 @@ from fairlead.areas.resources.domain.reconcile.messages import (
 from fairlead.areas.resources.domain.reconcile.state import Resource
 from fairlead.engine.messages import Cancel, Decision, SetTimer
 from fairlead.engine.testing import START
+from fairlead.kubernetes.messages import Subject
 
 SECOND = dt.timedelta(seconds=1)
 HOUR = dt.timedelta(hours=1)
@@ -37,6 +38,11 @@ DIFFERENT = Observation(exists=True, plan=PATCH, sealed=SEALED, settled={"tags.t
 BUSY = replace(SAME, busy="Updating")
 BROKEN = replace(SAME, broken="the API could not bring it there: Failed")
 OPERATION = Operation(Style.AZURE, "https://api.example/operations/1")
+ORIGIN = messages.Origin(Subject("cloudresources.fairlead.dev", "shop", "a", "u-1"), 4)
+IN_CLUSTER = replace(DECLARED, origin=ORIGIN)
+MEMORY = messages.Memory(
+    replace(DECLARED, properties={}), messages.LastApplied(SEALED), ours=True, order=7, generation=2
+)
 THROTTLED = Failure(ErrorClass.THROTTLED, "too many requests", 90 * SECOND)
 REFUSED = Failure(ErrorClass.REFUSED, "BadRequest: no such size")
 
@@ -149,7 +155,9 @@ def commands(state: Resource) -> dict[str, Any]:
     return {
         "apply": APPLY,
         "apply other": messages.Apply(replace(OTHER, policies={"tags": "ignore"})),
+        "adopt": messages.Adopt(MEMORY),
         "remove": messages.Remove("paul"),
+        "remove object": messages.Remove(origin=ORIGIN),
         "refresh": messages.Refresh(),
         "begin": messages.Begin(order),
         "cancel": Cancel("no more"),

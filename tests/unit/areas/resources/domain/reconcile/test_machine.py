@@ -47,7 +47,12 @@ _SENT = {"outdated": "Waiting", "throttled": "Waiting", "refused": "Failed"}
 _ENDS = {"running": "Operating", "throttled": "Operating", "refused": "Operating"}
 # The phase after it; absent where nothing happens.
 TABLE: dict[str, dict[str, str]] = {
-    "idle": {"apply": "Reading", "apply other": "Reading"},
+    "idle": {
+        "apply": "Reading",
+        "apply other": "Reading",
+        "adopt": "Idle",
+        "remove object": "Gone",
+    },
     "reading": {
         "apply other": "Reading",
         "remove": "Gone",
@@ -150,8 +155,11 @@ TABLE: dict[str, dict[str, str]] = {
         "refused": "Verifying",
     },
     "deleted, waits": {**_CONFLICT, "wake": "Verifying"},
-    "gone": {"apply": "Reading", "apply other": "Reading"},
+    "gone": {"apply": "Reading", "apply other": "Reading", "remove object": "Gone"},
 }
+for row in TABLE.values():
+    # Where it is known, it is the same who no longer declares it.
+    row.update({"remove object": row["remove"]} if "remove" in row else {})
 NAMES = tuple(samples.commands(RESOURCE.initial))
 
 

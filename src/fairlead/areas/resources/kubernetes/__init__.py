@@ -1,0 +1,1 @@
+"""Resources of a cloud as objects of a cluster."""
