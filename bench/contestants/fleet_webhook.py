@@ -11,7 +11,7 @@ from fairlead.kubernetes.webhook import certificates, webhook
 from fairlead.kubernetes.webhook.admission import Webhooks
 from tests.operator import sample_kind
 
-PATH = webhook.path_of(sample_kind.KIND)
+(PATH,) = webhook.paths_of(sample_kind.KIND)
 
 
 async def run(task: fleet.Task) -> fleet.Measurements:

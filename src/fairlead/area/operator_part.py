@@ -19,6 +19,9 @@ class OperatorPart:
     """Makes what performs effects of the area's own; the runtime performs those that all kinds
     share."""
 
+    kinds_of: Callable[[settings_.Settings], Sequence[Kind]] | None = None
+    """The kinds, where settings add to them."""
+
 
 def load(area: Area) -> OperatorPart | None:
     """None where the area has no kind of object."""

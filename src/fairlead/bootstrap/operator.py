@@ -34,9 +34,8 @@ def with_kinds(given: Installation, chosen: settings_.Settings | None = None) ->
         if part is None:
             continue
         made = [part.registrar(chosen)] if part.registrar and chosen else []
-        given = replace(
-            given, kinds=[*given.kinds, *part.kinds], registrars=[*given.registrars, *made]
-        )
+        kinds = part.kinds_of(chosen) if part.kinds_of and chosen else part.kinds
+        given = replace(given, kinds=[*given.kinds, *kinds], registrars=[*given.registrars, *made])
     return given
 
 

@@ -197,6 +197,9 @@ class Kind:
     policies: Mapping[str, Object] = field(default_factory=dict)
     """Specs of policies by which the API server itself changes writes, installed with the kind."""
 
+    group: str = ""
+    """An API group whose kinds are made where they are wanted: rights and reviews are for all."""
+
     def without(self, related: str) -> "Kind":
         """The kind, where these objects of others may not be read."""
         left = tuple(one for one in self.related if str(one.api) != related)

@@ -37,6 +37,9 @@ def rules(kinds: Iterable[Kind]) -> list[Object]:
         if kind.finalizer or kind.amended:
             grant(api.group, api.plural, "patch")
         grant(api.group, f"{api.plural}/status", "patch")
+        if kind.group:
+            # With their statuses: it is the word for every subresource, too.
+            grant(kind.group, "*", *_READ, "patch")
         if kind.children:
             # The API server asks for this where a child carries blockOwnerDeletion.
             grant(api.group, f"{api.plural}/finalizers", "update")

@@ -106,6 +106,7 @@ class Models:
         self._known: dict[tuple[str, str], Model] = {}
 
     def model(self, type_: str, version: str) -> Model:
+        """Of this version; the newest where that is empty."""
         changed = self._path.stat().st_mtime_ns if self._path.exists() else 0
         if changed != self._of or len(self._known) >= _MOST_MODELS:
             self._of, self._known = changed, {}

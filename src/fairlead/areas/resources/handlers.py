@@ -19,12 +19,12 @@ from fairlead.areas.resources import responses
 from fairlead.areas.resources.domain import references, urls, validation
 from fairlead.areas.resources.domain.applied import Seal
 from fairlead.areas.resources.domain.hooks import Occasion, Point
-from fairlead.areas.resources.domain.model import Model
+from fairlead.areas.resources.domain.model import Json, Model
 from fairlead.areas.resources.domain.reconcile import messages
 from fairlead.areas.resources.domain.reconcile.draft import is_stream
 from fairlead.areas.resources.domain.reconcile.planning import Planned, looked, planned
 from fairlead.areas.resources.domain.requests import Request
-from fairlead.areas.resources.finding import Api, Finder, outputs
+from fairlead.areas.resources.finding import Api, Finder, Shown, outputs
 from fairlead.clients.arm.client import Answer, Follow, Question
 from fairlead.engine import outbox
 from fairlead.engine.messages import StreamName
@@ -55,6 +55,8 @@ class ResourcePorts:
     """By name."""
 
     begin: Begin
+    noted: "Callable[[Finder, messages.Declared, Shown], Awaitable[Json | None]] | None" = None
+    """Takes what a read showed, and gives what is to be shown of it."""
 
 
 def handlers(world: ResourcePorts) -> outbox.Handlers:
@@ -104,6 +106,7 @@ class _Compared(NamedTuple):
     finder: Finder
     planned: Planned
     given: str
+    shown: Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +136,11 @@ class _Work:
         found = await self._compared(effect.declared, effect.last)
         if isinstance(found, messages.Failure):
             return messages.Failed(effect.order, found)
-        return messages.Seen(effect.order, found.planned.observation, found.given)
+        observation = found.planned.observation
+        if self.world.noted is not None:
+            told = await self.world.noted(found.finder, effect.declared, found.shown)
+            observation = replace(observation, shown=self.world.seal.digest(told))
+        return messages.Seen(effect.order, observation, found.given)
 
     async def _looked(self, effect: messages.Read) -> object:
         told = effect.declared
@@ -241,10 +248,10 @@ class _Work:
         known = replace(last, given=given or last.given)
         found = planned(finder.model, self.world.seal, complete, known, shown.observed)
         if found.request is None or shown.observed is None or not shown.etag:
-            return _Compared(finder, found, given)
+            return _Compared(finder, found, given, shown)
         # The header is there where the body has none, and is what a condition is held against.
         named = msgspec.structs.replace(found.request, if_match=shown.etag)
-        return _Compared(finder, Planned(found.observation, named), given)
+        return _Compared(finder, Planned(found.observation, named), given, shown)
 
     async def _sent(self, version: str, request: Request) -> Answer:
         conditions = {"If-Match": request.if_match, "If-None-Match": request.if_none_match}

@@ -89,23 +89,33 @@ class Host:
 
 def host(chosen: settings_.Settings) -> Host:
     wanted = chosen.of(ResourcesSettings)
-    folder = chosen.store.state_dir.expanduser()
     arm = _arm(wanted)
-    models = Models(folder / CATALOGUE, hooking.load(wanted.resources_hooks_file))
+    known = models(chosen)
     secret = Secrets(wanted.resources_secrets)
     hourly: dict[Kind, int] = {
         "reads": wanted.resources_reads_per_hour,
         "writes": wanted.resources_writes_per_hour,
     }
     begun, budget = Begun(), Budgeted(arm, arm.url, hourly)
-    ports = handlers.ResourcePorts(budget, models.model, seal(chosen), secret, begun)
+    ports = handlers.ResourcePorts(budget, known.model, seal(chosen), secret, begun)
     return Host(arm, ports, queue_name("resources", _place(arm.url)), begun, budget)
 
 
 def model(chosen: settings_.Settings, type_: str) -> Model:
     """By `TYPE` or `TYPE@VERSION`, with the hooks of this installation."""
-    found = Catalogue(chosen.store.state_dir.expanduser() / CATALOGUE).find(type_)
+    found = Catalogue(catalogue(chosen)).find(type_)
     return Model.of(found, hooking.load(chosen.of(ResourcesSettings).resources_hooks_file))
+
+
+def models(chosen: settings_.Settings) -> Models:
+    """Of the types that were ingested, with the hooks of this installation."""
+    hooks = hooking.load(chosen.of(ResourcesSettings).resources_hooks_file)
+    return Models(catalogue(chosen), hooks)
+
+
+def catalogue(chosen: settings_.Settings) -> Path:
+    named = chosen.of(ResourcesSettings).resources_catalogue
+    return Path(named or chosen.store.state_dir / CATALOGUE).expanduser()
 
 
 def platform(chosen: settings_.Settings) -> parts.Platform | None:

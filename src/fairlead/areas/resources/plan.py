@@ -23,7 +23,7 @@ from fairlead.errors import Problem
 
 _ABOUT = "docs/reference/resources.md has all fields"
 _BODY = "properties"
-_NEVER = "never"
+NEVER = "never"
 _RETAIN = "retain"
 _Name = Annotated[str, msgspec.Meta(min_length=1)]
 
@@ -78,7 +78,7 @@ def declared(model: Model, wanted: CloudResource) -> Declared:
     problems += unfit
     if problems:
         raise errors.Invalid(problems)
-    every = None if wanted.refresh == _NEVER else duration(wanted.refresh, "refresh")
+    every = None if wanted.refresh == NEVER else duration(wanted.refresh, "refresh")
     return Declared(
         model.type.type,
         model.type.version,
@@ -101,7 +101,7 @@ def start(parent: StreamName, words: Mapping[str, object]) -> Send:
         raise errors.Rejected(
             "a step of a plan says the whole of a resource", hint="give apiVersion and resourceId"
         )
-    every = None if file.refresh == _NEVER else duration(file.refresh, "refresh")
+    every = None if file.refresh == NEVER else duration(file.refresh, "refresh")
     wanted = Declared(
         *(file.type, file.api_version, file.resource_id, file.properties, file.policies),
         *(file.deletion == _RETAIN, every, file.mark),

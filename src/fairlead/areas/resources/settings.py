@@ -56,6 +56,11 @@ class ResourcesSettings:
         "File with the key by which secrets are compared, the same for all workers on a store;"
         " by default one is made in the state folder.",
     )
+    resources_catalogue: str = setting(
+        "",
+        "What fairlead resources ingest wrote, for an operator; by default that of its state"
+        " folder.",
+    )
     resources_owner: str = setting(
         "",
         "What resources of a cluster's objects stand in that name no owner: the id of a resource"
@@ -65,4 +70,9 @@ class ResourcesSettings:
         "",
         "How ids of objects' resources must begin, one of these with commas between; {namespace}"
         " stands for the object's. Where it is empty, all that we may change is theirs.",
+    )
+    resources_kinds: str = setting(
+        "",
+        "Types that have a kind of their own beside CloudResource, as TYPE@VERSION with commas"
+        " between: fairlead resources crd prints what installs each.",
     )

@@ -1,13 +1,13 @@
 """What an area registers for one term: its effects, and what follows each reconcile."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from prometheus_client import registry
 
-from fairlead.engine import outbox
+from fairlead.engine import outbox, service
 from fairlead.kubernetes.client.client import Client
 from fairlead.kubernetes.client.clock import Clock
 from fairlead.kubernetes.controller.controller import AfterReconcile, Controller
@@ -29,6 +29,9 @@ class ControllerContext:
     clock: Clock
     status_key: Key
     """The Secret with the key that seals statuses (writes/seals.py)."""
+
+    engine: Callable[[], service.Engine | None] = lambda: None
+    """Of this term, once it runs: for what an area keeps in the store beside its machines."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ POLICIES = Resource(
     *("mutatingadmissionpolicies", "MutatingAdmissionPolicy"),
     namespaced=False,
 )
+ALL = "all"
 _RBAC = "rbac.authorization.k8s.io"
 _HEADER = "# Made by `make manifests` from the code that needs it; edits are lost.\n"
 
@@ -56,7 +57,7 @@ def webhook_path(resource: Resource) -> str:
 
 def reviews(kinds: Iterable[Kind]) -> list[Object]:
     """What the admission webhook has a say in: a name, a path and the rules for each kind."""
-    resources = [kind.api for kind in kinds]
+    resources = [each for kind in kinds for each in reviewed(kind)]
     return [
         {"name": str(each), "path": webhook_path(each), "rules": [_reviewed(each)]}
         for each in resources
@@ -69,11 +70,17 @@ def policies(kinds: Iterable[Kind]) -> list[Object]:
     return [{"name": name, "spec": spec} for name, spec in found.items()]
 
 
+def reviewed(kind: Kind) -> list[Resource]:
+    """The kind, and all that are made in its group."""
+    more = [Resource(kind.group, kind.api.version, ALL, "")] if kind.group else []
+    return [kind.api, *more]
+
+
 def _reviewed(resource: Resource) -> Object:
     return {
         "apiGroups": [resource.group],
         "apiVersions": [resource.version],
-        "resources": [resource.plural],
+        "resources": ["*" if resource.plural == ALL else resource.plural],
         "operations": ["CREATE", "UPDATE"],
         "scope": "Namespaced" if resource.namespaced else "Cluster",
     }

@@ -253,7 +253,8 @@ class Operator:
         performer = effects.Performer(self._client, held, self._recorder, write_locks, now)
         status_key = Key(self._connection.namespace, self._orders.status_key)
         controller_context = ControllerContext(
-            self._client, self.controllers, performer, write_locks, self._clock, status_key
+            *(self._client, self.controllers, performer, write_locks, self._clock, status_key),
+            engine=lambda: self.engine,
         )
         handlers = {**performer.handlers()}
         after_reconcile: dict[str, AfterReconcile] = {}

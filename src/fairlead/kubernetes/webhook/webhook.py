@@ -52,7 +52,8 @@ class AdmissionReviews:
     ) -> None:
         self._admission_server = admission_server
         self._webhooks = Webhooks(
-            {path_of(kind): reviewer(kind) for kind in kinds}, access_reviews.asking(client)
+            {path: reviewer(kind) for kind in kinds for path in paths_of(kind)},
+            access_reviews.asking(client),
         )
         place = CertificatePlace(
             admission_server.secret,
@@ -85,8 +86,8 @@ class AdmissionReviews:
         return [f"webhook cannot serve: {trouble}"] if trouble else []
 
 
-def path_of(kind: Kind) -> str:
-    return manifests.webhook_path(kind.api)
+def paths_of(kind: Kind) -> list[str]:
+    return [manifests.webhook_path(each) for each in manifests.reviewed(kind)]
 
 
 def reviewer(kind: Kind) -> admission.Reviewer:

@@ -9,7 +9,7 @@ from fairlead.errors import Rejected
 from fairlead.kubernetes.kinds import Kind
 from fairlead.kubernetes.objects import Object
 from fairlead.kubernetes.webhook import admission
-from fairlead.kubernetes.webhook.webhook import path_of, reviewer
+from fairlead.kubernetes.webhook.webhook import paths_of, reviewer
 from tests.operator.sample_kind import BUNDLE, KIND, bundle
 
 BAD = bundle("bay", "north", cargo="contraband")
@@ -24,7 +24,7 @@ def answer(kind: Kind, new: Object | None, old: Object | None = None) -> Any:
 
 
 def test_each_kind_has_the_path_that_its_webhook_names() -> None:
-    assert path_of(KIND) == "/validate/bundles.tests.fairlead.dev"
+    assert paths_of(KIND) == ["/validate/bundles.tests.fairlead.dev"]
 
 
 def test_a_problem_is_told_with_its_field() -> None:

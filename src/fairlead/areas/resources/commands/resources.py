@@ -9,7 +9,7 @@ import click
 from fairlead import errors, validation
 from fairlead.areas.resources import catalogue, descriptions
 from fairlead.areas.resources.catalogue import Catalogue
-from fairlead.areas.resources.commands import grouping, importing, reconcile, showing
+from fairlead.areas.resources.commands import grouping, importing, objects, reconcile, showing
 from fairlead.areas.resources.domain.classes import Class, ClassifiedProperty, Overrides
 from fairlead.areas.resources.domain.reading import ResourceType
 from fairlead.areas.resources.host import CATALOGUE
@@ -90,6 +90,7 @@ for _command in (
     importing.import_,
     grouping.import_group,
     showing.show,
+    objects.crd,
 ):
     resources.add_command(_command)
 

@@ -21,10 +21,15 @@ from fairlead.areas.resources.domain.reconcile.messages import (
     Refresh,
     Remove,
 )
-from fairlead.areas.resources.host import CATALOGUE
-from fairlead.areas.resources.kubernetes import parsing
+from fairlead.areas.resources.host import models
+from fairlead.areas.resources.kubernetes import generated, parsing
+from fairlead.areas.resources.kubernetes.claims import Claims, Taken
 from fairlead.areas.resources.kubernetes.parsing import Form, Settled
-from fairlead.areas.resources.kubernetes.types import CloudResourceSpec, CloudResourceStatus
+from fairlead.areas.resources.kubernetes.types import (
+    CloudResourceSpec,
+    CloudResourceStatus,
+    PlaceWords,
+)
 from fairlead.areas.resources.settings import ResourcesSettings
 from fairlead.errors import FairleadError, Invalid, Rejected
 from fairlead.kubernetes import objects, rbac
@@ -51,6 +56,9 @@ _COLUMNS = (
     Column("Resource", ".status.resourceId", priority=1),
     Column("Age", ".metadata.creationTimestamp", "date"),
 )
+_AGAIN = 30.0
+"""Seconds until an object asks again for what another one has; it does not hear of its end."""
+
 _ANY_KEY = Seal(b"compared within one review")
 
 
@@ -62,14 +70,30 @@ class CloudKinds:
         self.seals: Seals | None = None
         """By which a status is known as one of ours; None before the first term."""
 
+        self.claims = Claims()
         self._forms: dict[str, Form] = {}
-        self.kinds = (self._kind(CLOUD_RESOURCES, Form(), CloudResourceSpec, ("cloud",)),)
+        self.kinds = self._made({})
 
-    def settle(self, chosen: Settings) -> None:
-        """Take up what the installation says."""
+    def settle(self, chosen: Settings) -> tuple[Kind, ...]:
+        """Take up what the installation says, and the typed kinds that it wants."""
         wanted = chosen.of(ResourcesSettings)
-        models = Models(chosen.store.state_dir.expanduser() / CATALOGUE)
-        self.settled = Settled(models.model, wanted.resources_owner, wanted.resources_within)
+        known = models(chosen)
+        self.settled = Settled(known.model, wanted.resources_owner, wanted.resources_within)
+        typed: dict[Resource, Form] = {}
+        for told in filter(None, map(str.strip, wanted.resources_kinds.split(","))):
+            type_, _, version = told.partition("@")
+            found = known.model(type_, version).type
+            api = generated.api(found.type)
+            if typed.setdefault(api, Form(found.type, found.version)).type != found.type:
+                hint = "have one of them as a CloudResource"
+                raise Rejected(f"two types would be called {api.kind}: {told}", hint=hint)
+        self.kinds = self._made(typed)
+        return self.kinds
+
+    def _made(self, typed: Mapping[Resource, Form]) -> tuple[Kind, ...]:
+        forms = {CLOUD_RESOURCES: Form(), **typed}
+        self._forms = {str(api): form for api, form in forms.items()}
+        return tuple(self._kind(api, form, [*forms]) for api, form in forms.items())
 
     def form(self, kind: Kind) -> Form:
         return self._forms[str(kind.api)]
@@ -79,21 +103,29 @@ class CloudKinds:
         origin = Origin(kind.subject(obj), int(objects.metadata(obj).get("generation") or 0))
         sibling = functools.partial(self._sibling, snapshot)
         named = {name.partition("/")[0] for _, name in parsing.secrets(form, obj)}
-        kept = [each for name in sorted(named) for each in snapshot.found(rbac.SECRETS, name)]
+        read = sorted(named) if snapshot.is_served(rbac.SECRETS) else ()
+        kept = [each for name in read for each in snapshot.found(rbac.SECRETS, name)]
         try:
             declared = parsing.declared(form, self.settled, obj, sibling, origin)
+            self.claims.take(declared.id, obj)
         except Invalid as error:
             raise InvalidSpec(error.message, hint=error.hint) from error
+        except Taken as error:
+            return ObservedObject({}, again=_AGAIN, refusal=error)
         levels = {"declared": Level(Apply(declared))}
         if kept:
             digest = _ANY_KEY.digest([each.get("data") for each in kept])
             levels["secrets"] = Level(Refresh(f"Secrets: {digest}"))
         return ObservedObject(levels)
 
-    def review(self, form: Form, new: Object, old: Object | None) -> Sequence[tuple[str, str]]:
+    def review(self, new: Object, old: Object | None) -> Sequence[tuple[str, str]]:
         """What a write would get wrong; a write of metadata alone is let pass."""
         if old is not None and new.get("spec") == old.get("spec"):
             return ()
+        form = self._form_of(new)
+        if form is None:
+            hint = "name its type in FAIRLEAD_RESOURCES_KINDS"
+            return [("kind", f"the operator does not serve it: {new.get('kind')}; {hint}")]
         try:
             found = parsing.parsed(form, self.settled, new)
         except Invalid as error:
@@ -107,8 +139,10 @@ class CloudKinds:
             return ()
         return [*_moved(new, old), *self._frozen(form, found, old)]
 
-    def needs(self, form: Form, new: Object, _old: Object | None) -> Sequence[Need]:
+    def needs(self, new: Object, _old: Object | None) -> Sequence[Need]:
         """To read a Secret: its value goes where the writer may read it."""
+        form = self._form_of(new)
+        assert form is not None, "reviewed before"
         namespace = objects.key_of(new).namespace
         return [
             Need(path, "get", rbac.SECRETS, namespace, name.partition("/")[0])
@@ -136,15 +170,23 @@ class CloudKinds:
         frozen = words.frozen(found.model, _ANY_KEY, found.properties, sealed, {})
         return [(f"{form.body}.{each.path}", _told(each.message, each.hint)) for each in frozen]
 
+    def _form_of(self, obj: Object) -> Form | None:
+        place = (obj.get("apiVersion"), obj.get("kind"))
+        served = (one for one in self.kinds if (one.api.api_version, one.api.kind) == place)
+        kind = next(served, None)
+        return None if kind is None else self.form(kind)
+
     def _sibling(self, snapshot: Snapshot, kind: str, name: str) -> Object | None:
         for each in self.kinds:
             if each.api.kind == (kind or CLOUD_RESOURCES.kind):
                 return next(iter(snapshot.found(each.api, name)), None)
         raise Rejected(f"no such kind of resource: {kind}", hint="name one that is served here")
 
-    def _kind(self, api: Resource, form: Form, spec: type, short: tuple[str, ...]) -> Kind:
-        shown = KindSchema(spec, CloudResourceStatus, short, ("fairlead",), _COLUMNS)
-        self._forms[str(api)] = form
+    def _kind(self, api: Resource, form: Form, all_: Sequence[Resource]) -> Kind:
+        spec = PlaceWords if form.type else CloudResourceSpec
+        short = generated.short_names(api) if form.type else ("cloud",)
+        columns = _COLUMNS[1:] if form.type else _COLUMNS
+        shown = KindSchema(spec, CloudResourceStatus, short, ("fairlead",), columns)
         made = Kind(
             api=api,
             machine=RESOURCE,
@@ -152,12 +194,13 @@ class CloudKinds:
             observe=lambda obj, snapshot: self.observe(made, form, obj, snapshot),
             delete=lambda obj: _removed(made, obj),
             adopt=self.adopt,
-            review=functools.partial(self.review, form),
-            needs=functools.partial(self.needs, form),
-            related=(Related(rbac.SECRETS, kept=kept_secret), Related(api)),
+            review=self.review,
+            needs=self.needs,
+            related=(Related(rbac.SECRETS, kept=kept_secret), *map(Related, all_)),
             finalizer=publishing.FINALIZER,
             reads=lambda _: None,
             bound=False,
+            group="" if form.type else generated.GROUP,
         )
         return made
 

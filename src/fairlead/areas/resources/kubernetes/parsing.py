@@ -17,6 +17,7 @@ from fairlead.areas.resources.kubernetes.types import (
     OwnerWords,
     PlaceWords,
 )
+from fairlead.checks.rules import duration
 from fairlead.errors import Problem
 from fairlead.kubernetes import objects
 from fairlead.kubernetes.objects import Object
@@ -69,6 +70,8 @@ class Parsed(NamedTuple):
 def parsed(form: Form, settled: Settled, obj: Object) -> Parsed:
     """Invalid with every mistake that the object alone shows, each by its field."""
     place, type_, version, properties = _read(form, obj)
+    if place.policy.refresh != plans.NEVER:
+        duration(place.policy.refresh, "spec.policy.refresh")
     model = settled.model(type_, version)
     found = [*_problems(form, model, properties), *_misplaced(place, obj, model, settled)]
     if found:
@@ -123,6 +126,9 @@ def _problems(form: Form, model: Model, properties: Json) -> Iterator[Problem]:
     unnamed = references.resolved(known, lambda name: name)
     for each in (*words.problems(model, unnamed), *references.problems(model, known)):
         yield dataclasses.replace(each, path=f"{form.body}.{each.path}")
+    if any(references.outputs(properties)):
+        hint = f"write {{{FROM_RESOURCE}: NAME/PATH}}, of the same namespace"
+        yield Problem(form.body, "outputs by id are for files", hint)
     for path, name in _named(properties, form.body):
         if not _SECRET.fullmatch(name):
             hint = f"write {{{references.NAME}: SECRET/KEY}}"

@@ -10,7 +10,6 @@ import contextlib
 import dataclasses
 import functools
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -23,13 +22,15 @@ from fairlead.areas.resources.domain import requests
 from fairlead.areas.resources.domain.applied import Seal
 from fairlead.areas.resources.domain.model import Json
 from fairlead.areas.resources.domain.reconcile import messages, publishing
+from fairlead.areas.resources.finding import Finder, Shown
 from fairlead.areas.resources.kubernetes import parsing
+from fairlead.areas.resources.kubernetes.claims import Claim
 from fairlead.areas.resources.kubernetes.kinds import CloudKinds
-from fairlead.clients.arm.client import Answer, Follow, Question
 from fairlead.engine import outbox
 from fairlead.errors import FairleadError, NotFound, Rejected
 from fairlead.kubernetes import kinds as reconciler
 from fairlead.kubernetes import objects, rbac
+from fairlead.kubernetes.cache.store import Cache
 from fairlead.kubernetes.controller.controller import Controller
 from fairlead.kubernetes.controller.registration import ControllerContext, Registration
 from fairlead.kubernetes.messages import RecordEvent
@@ -37,7 +38,6 @@ from fairlead.kubernetes.objects import Key, Object
 from fairlead.kubernetes.writes import finalizers, seals
 from fairlead.settings import Settings
 
-_GET = "GET"
 _READY = "Ready"
 _MOST_OBSERVED = 256 * 1024
 """Bytes of a status: an object may have 1.5 MB, with what was applied in it."""
@@ -61,6 +61,11 @@ class CloudRegistrar:
         ours = {str(kind.api) for kind in self._kinds.kinds}
         controllers = [one for one in context.controllers if str(one.kind.api) in ours]
         context = dataclasses.replace(context, controllers=controllers)
+        known = [one.held.objects for one in controllers]
+        self._kinds.claims.begin(
+            (found for cache in known for key in cache.known() if (found := cache.get(key))),
+            lambda claim: any(_has(cache, claim) for cache in known),
+        )
         try:
             host: hosts.Host | None = hosts.host(self._chosen)
             told = None
@@ -73,10 +78,13 @@ class CloudRegistrar:
             assert told is not None
             yield Registration(_refusing(work, told))
             return
-        # The same for every replica, and after a restart: what a status remembers is compared.
-        ports = dataclasses.replace(host.ports, seal=sealing_of(sealing))
         async with host.arm.open():
-            yield Registration(_handlers(work, ports))
+            yield Registration(_handlers(work, host))
+
+
+def _has(cache: Cache, claim: Claim) -> bool:
+    found = cache.get(claim.key)
+    return found is not None and objects.uid_of(found) == claim.uid
 
 
 def sealing_of(sealing: seals.Seals) -> Seal:
@@ -92,6 +100,10 @@ class _Work:
     seals: seals.Seals
     shown: dict[str, Json | None]
     """What the API showed last of an object's resource, without secrets, by its UID."""
+
+    def take_engine(self, host: hosts.Host) -> None:
+        """That of this term, which is made after us: for budgets and creations."""
+        host.begun.engine = host.budget.engine = self.context.engine()
 
     def find(self, stream: str) -> tuple[Controller, Object] | None:
         """This very object, also one that is on its way out."""
@@ -177,10 +189,18 @@ class _Work:
         return found
 
 
-def _handlers(work: _Work, ports: requests_.ResourcePorts) -> outbox.Handlers:
+def _handlers(work: _Work, host: hosts.Host) -> outbox.Handlers:
+    # The same for every replica, and after a restart: what a status remembers is compared.
+    ports = dataclasses.replace(host.ports, seal=sealing_of(work.seals))
     made: dict[type, outbox.Handler] = {messages.Publish: outbox.Handler(work.publish)}
     for effect, usual in requests_.handlers(ports).items():
-        perform = functools.partial(_performed, work, ports, effect)
+
+        async def perform(
+            effect: Any, context: outbox.EffectContext, of: type = effect
+        ) -> object | None:
+            work.take_engine(host)
+            return await _performed(work, ports, of, effect, context)
+
         made[effect] = dataclasses.replace(usual, perform=perform)
     return made
 
@@ -199,20 +219,17 @@ async def _performed(
         gone = NotFound("its object is gone", hint="it is told so soon")
         return messages.Failed(effect.order, responses.unperformed(gone))
     controller, obj = held
-    api = _Noting(ports.api)
+    uid = objects.uid_of(obj)
     try:
         if of is messages.Write:
             await work.hold(controller, obj)
-        secrets = (
-            await work.secrets(obj, work.kinds.form(controller.kind)) if _compares(effect) else {}
-        )
+        form = work.kinds.form(controller.kind)
+        secrets = await work.secrets(obj, form) if _compares(effect) else {}
     except FairleadError as error:
         return messages.Failed(effect.order, responses.unperformed(error))
-    world = dataclasses.replace(ports, api=api, secret=_named(secrets))
-    answer = await requests_.handlers(world)[of].perform(effect, context)
-    if isinstance(effect, messages.Read) and api.asked:
-        _note(work, ports, effect.declared, objects.uid_of(obj), api.shown)
-    return answer
+    noted = functools.partial(_noted, work, uid)
+    world = dataclasses.replace(ports, secret=_named(secrets), noted=noted)
+    return await requests_.handlers(world)[of].perform(effect, context)
 
 
 def _compares(effect: object) -> bool:
@@ -230,38 +247,21 @@ def _named(secrets: Mapping[str, str]) -> Callable[[str], str]:
     return secret
 
 
-def _note(
-    work: _Work,
-    ports: requests_.ResourcePorts,
-    declared: messages.Declared,
-    uid: str,
-    body: Json | None,
-) -> None:
-    model = ports.model(declared.type, declared.version)
-    shown = None
-    if body is not None:
-        shown = requests.shown(model, requests.Request("PUT", declared.id, [], body)).body
-    work.shown[uid] = shown
-
-
-class _Noting:
-    """The API, and what it showed during one effect."""
-
-    def __init__(self, api: requests_.Api) -> None:
-        self._api = api
-        self.asked = False
-        self.shown: Json | None = None
-
-    async def ask(self, question: Question) -> Answer:
-        answer = await self._api.ask(question)
-        there = answer.status == HTTPStatus.OK and isinstance(answer.body, dict)
-        if question.method == _GET and (there or responses.is_absent(answer)):
-            self.asked = True
-            self.shown = answer.body if there else None
-        return answer
-
-    async def follow(self, at: Follow, correlation: str = "") -> Answer:
-        return await self._api.follow(at, correlation)
+async def _noted(
+    work: _Work, uid: str, finder: Finder, declared: messages.Declared, shown: Shown
+) -> Json | None:
+    """What its status will show: all that is there, with what is joined, without secrets."""
+    work.shown[uid] = None
+    if shown.observed is not None:
+        whole, warnings = await finder.joined(shown.given or declared.id, shown.observed)
+        request = requests.Request("PUT", declared.id, [], whole)
+        work.shown[uid] = requests.shown(finder.model, request).body
+        for told in warnings:
+            assert declared.origin is not None, "what no object declared is performed elsewhere"
+            subject = declared.origin.subject
+            event = RecordEvent(subject, "JoinFailed", told, warning=True, topic=told)
+            work.context.performer.record(event)
+    return work.shown[uid]
 
 
 def _refusing(work: _Work, failure: messages.Failure) -> outbox.Handlers:

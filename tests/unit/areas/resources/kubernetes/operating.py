@@ -12,9 +12,11 @@ from fairlead import bootstrap, settings
 from fairlead.areas.resources import catalogue, descriptions
 from fairlead.areas.resources.area import RESOURCES
 from fairlead.areas.resources.host import CATALOGUE
+from fairlead.areas.resources.kubernetes import generated
 from fairlead.areas.resources.kubernetes.kinds import CLOUD_RESOURCES
 from fairlead.areas.resources.settings import ResourcesSettings
 from fairlead.bootstrap import operator as wiring
+from fairlead.errors import NotFound
 from fairlead.kubernetes import rbac
 from fairlead.kubernetes.client import credentials
 from fairlead.kubernetes.client.client import Client
@@ -32,7 +34,10 @@ ID = f"{GROUP}/providers/Acme.Toys/sets/web"
 SECRETS = rbac.SECRETS
 
 
-def described(folder: Path) -> None:
+SETS_KIND = generated.api("Acme.Toys/sets")
+
+
+def described(folder: Path, *providers: str) -> None:
     """A type with a child, ingested into the state folder."""
     verbs = {
         "get": swagger.operation(shown=swagger.ref("Set")),
@@ -45,7 +50,10 @@ def described(folder: Path) -> None:
         "put": swagger.operation(swagger.ref("Rule"), swagger.ref("Rule")),
         "delete": swagger.operation(),
     }
-    paths = {SETS: verbs, f"{SETS}/rules/{{rule}}": rules}
+    paths: dict[str, Any] = {}
+    for provider in providers or ("Acme.Toys",):
+        url = SETS.replace("Acme.Toys", provider)
+        paths |= {url: verbs, f"{url}/rules/{{rule}}": rules}
     file = folder / "descriptions" / "toys.json"
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(json.dumps(swagger.swagger(paths, DEFINITIONS)))
@@ -69,6 +77,14 @@ def resource(namespace: str = "default", name: str = "web", **spec: Any) -> Obje
         "metadata": {"namespace": namespace, "name": name},
         "spec": {**usual, **spec},
     }
+
+
+def typed(namespace: str = "default", **spec: Any) -> Object:
+    """The same in the words of a kind of its own."""
+    whole = resource(namespace)
+    body = {**whole["spec"]["properties"], "owner": whole["spec"]["owner"]}
+    kind = {"apiVersion": SETS_KIND.api_version, "kind": SETS_KIND.kind}
+    return {**whole, **kind, "spec": {**body, **spec}}
 
 
 def is_ready(found: Object) -> bool:
@@ -95,20 +111,30 @@ class Site:
     more: dict[str, Any] = field(default_factory=dict)
     """Settings of resources beyond those that lead to the cloud."""
 
+    operator: dict[str, Any] = field(default_factory=dict)
+    """Settings of the operator beyond its namespace."""
+
+    describes: bool = True
+    is_known: bool = True
+    """Whether the operator has a token."""
+
     @contextlib.asynccontextmanager
     async def operating(self, store: str = "store") -> AsyncIterator[None]:
         """With a store of this name, which is empty where it is a new one."""
         folder = self.folder / store
-        described(folder)
+        if self.describes:
+            described(folder)
         token = self.folder / "token"
         token.write_text("a-token\n")
         self.cloud.tokens["a-token"] = 1_000_000
         wanted = ResourcesSettings(
-            resources_api_url=self.cloud.url, resources_token_file=str(token), **self.more
+            resources_api_url=self.cloud.url,
+            resources_token_file=str(token) if self.is_known else "",
+            **self.more,
         )
         chosen = settings.Settings(
             store=settings.StoreSettings(state_dir=folder),
-            operator=settings.OperatorSettings(operator_namespace=self.namespace),
+            operator=settings.OperatorSettings(operator_namespace=self.namespace, **self.operator),
             areas=(wanted,),
         )
         given = wiring.with_kinds(bootstrap.installation((RESOURCES,)), chosen)
@@ -136,6 +162,18 @@ class Site:
             raise AssertionError(found.get("status"), self.cloud.asked[-5:]) from None
         return found
 
+    async def gone(self, name: str = "web", api: Resource = CLOUD_RESOURCES) -> None:
+        async with asyncio.timeout(30):
+            with contextlib.suppress(NotFound):
+                while await self.hand.get(api, Key(self.namespace, name)):  # noqa: ASYNC110 - the server is asked, it tells nobody
+                    await asyncio.sleep(0.02)
+
+    async def until(self, fits: Callable[[], bool]) -> None:
+        """The cloud is so."""
+        async with asyncio.timeout(30):
+            while not fits():  # noqa: ASYNC110 - the simulator tells nobody
+                await asyncio.sleep(0.02)
+
     async def patch(
         self, change: Object, name: str = "web", api: Resource = CLOUD_RESOURCES
     ) -> None:
@@ -149,6 +187,7 @@ async def site(folder: Path, **more: Any) -> AsyncIterator[Site]:
     async with Server().running() as server, cloud.serving():
         connection = Connection(server.url, credentials.Fixed())
         async with Client(connection, manager="hand") as hand:
+            described(folder / "store")
             made = Site(cloud, connection, hand, folder, more=more)
             given = wiring.with_kinds(bootstrap.installation((RESOURCES,)))
             for kind in given.kinds:

@@ -90,7 +90,7 @@ def _phase(state: Resource) -> Phase:
 def _status(state: Resource) -> Json:
     assert state.declared is not None
     said: Json = {
-        "resourceId": state.declared.id,
+        "resourceId": state.last.given or state.declared.id,
         "apiVersion": state.declared.version,
         "phase": "Deleting" if state.removing else _phase(state).value,
         "message": why(state),
