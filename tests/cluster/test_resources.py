@@ -221,7 +221,9 @@ async def test_a_mistake_is_refused_before_it_is_stored(real: Real) -> None:
         foreign["spec"]["owner"] = {"name": "web", "namespace": "elsewhere"}
         owner = await real.kubectl.refused([foreign], "create")
         moved = resource(there.namespace, resourceId=f"{ID}2")
-        elsewhere = await real.kubectl.refused([moved], "apply", "--server-side")
+        elsewhere = await real.kubectl.refused(
+            [moved], "apply", "--server-side", "--force-conflicts"
+        )
         await there.hand.delete(CLOUD_RESOURCES, Key(there.namespace, "web"))
         await there.gone()
 

@@ -230,7 +230,9 @@ def _moved(new: Object, old: Object) -> list[tuple[str, str]]:
 
 def _place(spec: Json, name: str) -> object:
     value = spec.get(name)
-    return {key: each for key, each in value.items() if each} if isinstance(value, dict) else value
+    # An API server fills in what a writer leaves out.
+    value = {key: each for key, each in value.items() if each} if isinstance(value, dict) else value
+    return value or None
 
 
 def _told(message: str, hint: str) -> str:

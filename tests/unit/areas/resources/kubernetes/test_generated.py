@@ -111,6 +111,22 @@ async def test_a_child_names_an_owner_of_a_typed_kind(tmp_path: Path) -> None:
     assert found["status"]["resourceId"] == f"{ID}/rules/http"
 
 
+@pytest.mark.requirement("resources R32", "resources R33")
+async def test_an_object_of_a_typed_kind_takes_over_what_is_there(tmp_path: Path) -> None:
+    async with site(tmp_path, resources_kinds="Acme.Toys/sets") as there:
+        *_, kind = served(tmp_path / "store", "Acme.Toys/sets")
+        await there.hand.create(CRDS, generated.definition(kind, SETS.type))
+        made = operating.typed(resourceId=ID, owner={})
+        body = operating.resource()["spec"]["properties"]
+        there.cloud.put(ID, {**body, "theirs": "1"})
+        async with there.operating():
+            await there.hand.create(kind.api, made)
+            found = await there.seen(api=kind.api)
+
+    assert found["status"]["resourceId"] == ID
+    assert there.cloud.writes == []
+
+
 def test_a_misspelt_property_is_refused_with_the_nearest_name(tmp_path: Path) -> None:
     operating.described(tmp_path)
     every, typed = served(tmp_path, "Acme.Toys/sets")

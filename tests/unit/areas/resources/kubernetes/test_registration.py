@@ -40,6 +40,26 @@ async def test_an_operator_with_an_empty_store_goes_on_from_the_status(tmp_path:
         await stories.empty_store(there)
 
 
+@pytest.mark.requirement("resources R29")
+@pytest.mark.parametrize("requests", range(1, 6))
+async def test_an_operator_that_ends_at_any_request_leaves_no_second_resource(
+    tmp_path: Path, requests: int
+) -> None:
+    async with site(tmp_path) as there:
+        there.cloud.behaviour.style = "azure-async-operation"
+        async with there.operating():
+            await there.hand.create(CLOUD_RESOURCES, resource())
+            await there.until(lambda: len(there.cloud.asked) >= requests)
+
+        async with there.operating("an empty store"):
+            await there.seen()
+            await there.hand.delete(CLOUD_RESOURCES, Key("default", "web"))
+            await there.gone()
+
+    assert there.cloud.made == {ID.lower(): 1}
+    assert [method for method, _, _ in there.cloud.writes] == ["PUT", "DELETE"]
+
+
 async def test_a_status_that_another_hand_wrote_is_not_gone_on_from(tmp_path: Path) -> None:
     async with site(tmp_path) as there:
         async with there.operating():
