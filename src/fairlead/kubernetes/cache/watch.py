@@ -147,8 +147,8 @@ class Watcher:
                 await self._pause(self._failures - 1, None)
             except FairleadError as error:
                 self._failures += 1
-                if isinstance(error, NotFound) and (wait := self._absent()):
-                    await self._options.clock.sleep(wait)
+                if isinstance(error, NotFound) and (again := self._absent()):
+                    await self._options.clock.sleep(again)
                     continue
                 log.warning(
                     "kubernetes.watch.failed", resource=str(self.cache.resource), error=str(error)
