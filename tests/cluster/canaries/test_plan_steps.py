@@ -238,6 +238,8 @@ async def test_a_target_that_a_plan_stops_comes_back_with_as_many_and_is_held_ag
         await control.request("2", 0, Flag.SEQUENTIAL)
         found = await control.ended("2")
         await held.until("shop", phase="Stable", stableVersion="shop:2")
+        # One that is held with no pods gets them afterwards.
+        await held.until_ready("shop", 2)
         target = await held.until_so(
             held.deployment("shop"), lambda obj: at_rest(obj) or obj["spec"].get("paused") is True
         )
