@@ -238,7 +238,8 @@ async def test_no_cut_at_any_commit_makes_two(
                 Play(fresh, build, act, settled, patience=60.0), check
             )
 
-    assert cuts >= 10
+    # So many commits there are where no call fails; each that does adds some.
+    assert cuts >= 9
 
 
 @pytest.mark.parametrize("late", [0, 3])
